@@ -1,0 +1,1 @@
+"""The A/B study: does the treatment change what an agent achieves?"""

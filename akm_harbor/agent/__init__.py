@@ -1,0 +1,1 @@
+"""What a measured arm runs: agents on Harbor's OpenCode, toolchain, delivery evidence."""

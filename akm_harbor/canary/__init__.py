@@ -1,0 +1,1 @@
+"""The canary study: is a living akm store healthy or collapsing?"""

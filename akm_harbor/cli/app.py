@@ -1,0 +1,31 @@
+"""The typer application: every noun is added here, its heavy imports wait until it is called."""
+
+from typing import Annotated
+
+import typer
+
+import akm_harbor
+
+app = typer.Typer(
+    name="akm-harbor",
+    help="Evidence about agent memory: A/B trials under Harbor, memory benchmarks, store health.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(akm_harbor.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Evidence about agent memory."""

@@ -1,0 +1,1 @@
+"""The memory study: does akm hold up as a memory layer?"""

@@ -1,0 +1,1 @@
+"""Real trials without Docker: a bubblewrap environment and a scripted model, for demos, tests and CI."""

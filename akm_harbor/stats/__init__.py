@@ -1,0 +1,1 @@
+"""Estimators and tests on arrays; no files, no Harbor."""

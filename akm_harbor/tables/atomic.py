@@ -1,0 +1,115 @@
+"""Put a finished folder or file in another's place in one step.
+
+A reader, or a process killed at any moment, sees the old one or the new one, whole.
+"""
+
+import contextlib
+import ctypes
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_RENAME_EXCHANGE = 2
+_AT_FDCWD = -100
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swap two paths in one system call, where the kernel has one (Linux renameat2)."""
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(call(_AT_FDCWD, os.fsencode(a), _AT_FDCWD, os.fsencode(b), _RENAME_EXCHANGE) == 0)
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # asking is not harmless elsewhere; leave the folder alone
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _set_aside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
+
+
+def recover(target: Path) -> None:
+    """Undo a replacement that was killed half-way, and sweep up what dead processes left."""
+    aside = _set_aside(target)
+    if not target.exists() and aside.exists():
+        aside.rename(target)
+    if not target.parent.is_dir():
+        return
+    prefix = f".{target.name}.new-"
+    for leftover in target.parent.glob(f"{prefix}*"):
+        pid = leftover.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _replace(new: Path, target: Path) -> None:
+    if not target.exists():
+        new.rename(target)
+        return
+    if _exchange(new, target):
+        shutil.rmtree(new)
+        return
+    aside = _set_aside(target)
+    shutil.rmtree(aside, ignore_errors=True)
+    target.rename(aside)
+    new.rename(target)
+    shutil.rmtree(aside)
+
+
+def _sync(folder: Path) -> None:
+    """Flush every file below a folder to disk: a rename must not outlive its data."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            with file.open("rb+") as handle:
+                os.fsync(handle.fileno())
+
+
+@contextmanager
+def replaced_directory(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `target`; on a clean exit it takes target's place.
+
+    Raises:
+        OSError: the parent folder cannot be written.
+    """
+    target = Path(os.path.abspath(target))  # noqa: PTH100  (resolve() would follow a symlinked target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    recover(target)
+    new = target.with_name(f".{target.name}.new-{os.getpid()}-{secrets.token_hex(4)}")
+    new.mkdir()
+    try:
+        yield new
+        _sync(new)
+        _replace(new, target)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def write_file(target: Path, content: str | bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.new-{os.getpid()}-{secrets.token_hex(4)}")
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        with new.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        new.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise

@@ -1,0 +1,154 @@
+"""Datasets: a folder a table of Parquet files, with a manifest, written whole or not at all."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from akm_harbor.errors import AkmHarborError
+from akm_harbor.tables.atomic import recover, replaced_directory, write_file
+from akm_harbor.tables.columns import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANIFEST = "manifest.json"
+
+
+class DatasetWriter:
+    """Writes the tables of one dataset into a folder nobody sees yet."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._writers: dict[str, pq.ParquetWriter] = {}
+
+    def write(self, table: Table, rows: pa.Table) -> None:
+        """Append rows to a table; call it once, or batch by batch to bound memory.
+
+        Raises:
+            pyarrow.ArrowInvalid: rows that do not have the declared schema.
+        """
+        if table.name not in self._writers:
+            path = self._folder / table.name / "part-0.parquet"
+            path.parent.mkdir()
+            writer = pq.ParquetWriter(path, table.schema(), compression="zstd")
+            self._writers[table.name] = self._stack.enter_context(writer)
+        self._writers[table.name].write_table(rows.cast(table.schema()))
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest: strict JSON (no NaN), sorted keys."""
+        text = json.dumps(manifest, indent=2, sort_keys=True, allow_nan=False, default=str)
+        write_file(self._folder / MANIFEST, text + "\n")
+
+    def write_extra(self, name: str, data: bytes) -> None:
+        """Keep a file of our own beside the tables, e.g. the state of an incremental reader."""
+        write_file(self._folder / name, data)
+
+
+@contextmanager
+def replace_dataset(path: Path) -> Iterator[DatasetWriter]:
+    """Write a dataset that takes the place of the old one in one step.
+
+    Raises:
+        AkmHarborError: the place cannot be written, or holds something that is not a dataset.
+    """
+    if path.exists() and not (path / MANIFEST).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise AkmHarborError(
+            "already exists and is not a dataset, so it is left alone",
+            path=path,
+            hint="Choose another output folder, or move this one away.",
+        )
+    try:
+        with replaced_directory(path) as folder, ExitStack() as stack:
+            yield DatasetWriter(folder, stack)
+    except OSError as error:
+        raise AkmHarborError(
+            f"cannot be written ({error.strerror or error})", path=path, hint="Choose a writable output folder."
+        ) from error
+
+
+def open_dataset(path: Path) -> Path:
+    """Check that a folder is a dataset, and return it.
+
+    Raises:
+        AkmHarborError: no such folder, or not a dataset.
+    """
+    recover(path)
+    if not path.is_dir():
+        raise AkmHarborError("no such dataset", path=path, hint="Make one with `akm-harbor collect JOBS -o DATASET`.")
+    if not (path / MANIFEST).is_file():
+        raise AkmHarborError(
+            "not a dataset (it has no manifest.json)",
+            path=path,
+            hint="A job directory becomes a dataset with `akm-harbor collect JOBS -o DATASET`.",
+        )
+    return path
+
+
+def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read one table of a dataset.
+
+    A declared table is returned with exactly its declared columns: those that an older
+    dataset lacks are null, so that no reader needs to know which version wrote it.
+
+    Raises:
+        AkmHarborError: not a dataset, or a table that cannot be read.
+    """
+    open_dataset(dataset)
+    name = table if isinstance(table, str) else table.name
+    files = sorted((dataset / name).glob("*.parquet"))
+    if not files:
+        if isinstance(table, Table):
+            empty = table.from_columns({n: [] for n in table.names})
+            return empty.select(list(columns)) if columns is not None else empty
+        raise AkmHarborError(f"has no table {name!r}", path=dataset, hint="Collect the jobs again.")
+    try:
+        parts = [_read_part(file, columns) for file in files]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise AkmHarborError(
+            f"table {name!r} cannot be read ({error})", path=dataset, hint="Collect the jobs again."
+        ) from error
+    whole = pa.concat_tables(parts, promote_options="permissive")
+    if isinstance(table, Table):
+        present = set(whole.column_names)
+        whole = pa.Table.from_arrays(
+            [whole[c.name].cast(c.type) if c.name in present else pa.nulls(len(whole), c.type) for c in table.columns],
+            schema=table.schema(),
+        )
+    return whole.select(list(columns)) if columns is not None else whole
+
+
+def _read_part(file: Path, columns: Sequence[str] | None) -> pa.Table:
+    """Read only the columns asked for, leaving out those this file does not have."""
+    with pq.ParquetFile(file) as part:
+        wanted = None if columns is None else [n for n in part.schema_arrow.names if n in set(columns)]
+        return part.read(columns=wanted)
+
+
+def read_frame(dataset: Path, table: Table | str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+    """Read one table as a pandas frame with Arrow-backed, nullable types."""
+    import pandas as pd
+
+    frame: pd.DataFrame = read_table(dataset, table, columns).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+def read_manifest(dataset: Path) -> dict[str, Any]:
+    """Read a dataset's manifest.
+
+    Raises:
+        AkmHarborError: not a dataset, or a manifest that is not JSON.
+    """
+    path = open_dataset(dataset) / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise AkmHarborError(f"not JSON ({error})", path=path, hint="Collect the jobs again.") from error
+    if not isinstance(manifest, dict):
+        raise AkmHarborError("not a JSON object", path=path, hint="Collect the jobs again.")
+    return manifest

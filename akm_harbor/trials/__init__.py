@@ -1,0 +1,1 @@
+"""Harbor job directories to tables."""

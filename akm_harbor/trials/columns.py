@@ -1,0 +1,220 @@
+"""The tables made from Harbor job directories, column by column."""
+
+from akm_harbor.tables.columns import BOOL, FLOAT, INT, STRING, STRINGS, TIME, Column, Table
+
+TRIALS = Table(
+    "trials",
+    "one trial directory",
+    (
+        Column("job_id", STRING, "the job's uuid", "<job>/result.json:id"),
+        Column("job_name", STRING, "the job's name", "<job>/config.json:job_name", required=True),
+        Column("trial_id", STRING, "the trial's uuid: its identity", "result.json:id"),
+        Column("trial_name", STRING, "the name Harbor gave it", "result.json:trial_name", required=True),
+        Column("trial_path", STRING, "its directory, relative to the collected root", required=True),
+        Column("task_name", STRING, "`[task].name`, else the directory name", "result.json:task_name"),
+        Column("task_digest", STRING, "content digest of the task", "lock.json:task.digest"),
+        Column("arm", STRING, "the study arm: the `arm` kwarg, else the agent's name", "config.json:agent.kwargs.arm"),
+        Column("agent_name", STRING, "the agent's `name()`", "result.json:agent_info.name"),
+        Column("agent_version", STRING, "the agent's version", "result.json:agent_info.version"),
+        Column("model_name", STRING, "provider/model as asked for", "config.json:agent.model_name"),
+        Column("harbor_version", STRING, "Harbor that ran it", "<job>/lock.json:harbor.version"),
+        Column(
+            "status",
+            STRING,
+            "scored, scored_with_error, unscored, cancelled, unfinished, unreadable, install_only, superseded",
+            required=True,
+        ),
+        Column("reward", FLOAT, "the primary reward; null unless finite", "result.json:verifier_result.rewards"),
+        Column("rewards_json", STRING, "all rewards as written", "result.json:verifier_result.rewards"),
+        Column(
+            "exception_type",
+            STRING,
+            "exception class, of the trial or of its deciding step",
+            "result.json:exception_info",
+        ),
+        Column(
+            "exception_cause",
+            STRING,
+            "sandbox, provider, harness, budget, refusal, verifier, cancelled or unclassified",
+        ),
+        Column("exception_message", STRING, "its message, cut at 2,000 characters, secrets redacted"),
+        Column("treatment_delivered", BOOL, "did the treatment reach the agent; null on a control arm"),
+        Column("delivery_reasons", STRINGS, "why that verdict, one short code each"),
+        Column("n_input_tokens", INT, "input tokens, cache included", "result.json:agent_result"),
+        Column("n_cache_tokens", INT, "of which read from a cache", "result.json:agent_result"),
+        Column("n_output_tokens", INT, "output tokens", "result.json:agent_result"),
+        Column("cost_usd", FLOAT, "cost, US dollars", "result.json:agent_result"),
+        Column("started_at", TIME, "start", "result.json:started_at"),
+        Column("finished_at", TIME, "end", "result.json:finished_at"),
+        Column("agent_seconds", FLOAT, "agent execution, seconds", "result.json:agent_execution"),
+        # phases, seconds
+        Column("environment_seconds", FLOAT, "environment set-up, seconds", "result.json:environment_setup"),
+        Column("setup_seconds", FLOAT, "agent set-up, seconds", "result.json:agent_setup"),
+        Column("verifier_seconds", FLOAT, "verification, seconds", "result.json:verifier"),
+        # identity and provenance
+        Column("root", STRING, "which collected input it came from"),
+        Column("submission", STRING, "the submission folder, in a tree of submissions"),
+        Column("source", STRING, "the dataset's name in Harbor", "result.json:source"),
+        Column("task_path", STRING, "path or id of the task as configured", "result.json:task_id"),
+        Column("task_checksum", STRING, "Harbor's old task checksum", "result.json:task_checksum"),
+        Column("attempt", INT, "1-based order of start within job, arm and task (Harbor keeps no index)"),
+        Column("schema_ok", BOOL, "every field had the type Harbor documents"),
+        Column("reward_key", STRING, "which key of the rewards is the primary one"),
+        Column("token_source", STRING, "harbor, opencode.txt, or null; a defect makes tokens null"),
+        # comparability
+        Column("opencode_version", STRING, "opencode's version", "agent/akm/capture.json"),
+        Column("akm_version", STRING, "akm's version", "agent/akm/capture.json"),
+        Column("plugin_version", STRING, "akm-opencode's version", "agent/akm/capture.json"),
+        Column("toolchain_digest", STRING, "digest of the toolchain archive", "agent/akm/capture.json"),
+        Column("install", STRING, "toolchain or npm", "agent/akm/capture.json"),
+        Column("title", STRING, "opencode's title request: off or on", "agent/akm/capture.json"),
+        Column("context", STRING, "what our agent put in the context: none or bundle", "agent/akm/capture.json"),
+        Column("bundle", STRING, "name of the uploaded bundle", "agent/akm/capture.json"),
+        Column("bundle_digest", STRING, "its content digest", "agent/akm/capture.json"),
+        Column("agent_kwargs_json", STRING, "agent kwargs, secrets redacted", "config.json:agent.kwargs"),
+        Column("environment", STRING, "environment type or import path", "config.json:environment"),
+        Column("agent_timeout_seconds", FLOAT, "agent time limit in force, where it can be known"),
+        Column("timeout_multiplier", FLOAT, "global timeout multiplier", "config.json:timeout_multiplier"),
+        Column("timeouts_json", STRING, "every timeout override and specific multiplier that is not the default"),
+        Column("resources_json", STRING, "every resource override that is not the default"),
+        Column("max_retries", INT, "retries allowed by the job", "<job>/config.json:retry.max_retries"),
+        Column("n_concurrent", INT, "trials at once", "<job>/config.json:n_concurrent_trials"),
+        # evidence in short
+        Column("plugin_loaded", BOOL, "the akm plugin started a session"),
+        Column("tools_offered", BOOL, "the model was offered akm tools; null if no probe saw it"),
+        Column("context_injected", BOOL, "the plugin's text was in a main request; null if no probe saw it"),
+        Column("akm_answered", BOOL, "akm answered at least one call with a payload, or passed the self-check"),
+        Column("bundle_indexed", BOOL, "the index held the bundle's entries"),
+        Column("n_index_entries", INT, "entries in akm's index after set-up"),
+        Column("n_requests", INT, "main model requests seen by the probe"),
+        Column("n_steps", INT, "agent steps in the trajectory"),
+        Column("n_tool_calls", INT, "tool calls by the model"),
+        Column("n_akm_calls", INT, "of which akm tools, or bash reading the bundle"),
+        Column("first_prompt_tokens", INT, "prompt tokens of the first agent step", "trajectory.json"),
+        Column("trajectory_source", STRING, "trajectory.json, opencode.txt, or null"),
+        Column("compliance_json", STRING, "workflow compliance, where a task scores it", "verifier/compliance.json"),
+    ),
+)
+
+TOOL_CALLS = Table(
+    "tool_calls",
+    "one tool call by the model",
+    (
+        Column("trial_id", STRING, "the trial", required=True),
+        Column("trial_path", STRING, "its directory", required=True),
+        Column("index", INT, "0-based order within the trial", required=True),
+        Column("step_id", INT, "ATIF step", "trajectory.json:steps[].step_id"),
+        Column("call_id", STRING, "the call's id, as in opencode.txt and the plugin ledger"),
+        Column("tool", STRING, "tool name", required=True),
+        Column("status", STRING, "completed, error, or null where nothing tells", "opencode.txt"),
+        Column("started_at", TIME, "time of the step"),
+        Column("arguments_json", STRING, "arguments, secrets redacted, cut at 8,000 characters"),
+        Column("output_chars", INT, "length of the output, characters"),
+        Column("output_head", STRING, "the first 500 characters of the output, secrets redacted"),
+        Column("error", STRING, "error text, cut at 500 characters", "opencode.txt"),
+        Column("akm_verb", STRING, "search, show, curate, remember, feedback, or `read` for bash reading the bundle"),
+        Column("akm_query", STRING, "the query of a search or curate"),
+        Column("akm_refs", STRINGS, "refs asked for or returned, in rank order"),
+        Column("gold_rank", INT, "1-based rank of the task's gold asset among akm_refs; null if absent"),
+        Column("source", STRING, "trajectory.json or opencode.txt"),
+    ),
+)
+
+AKM_USAGE = Table(
+    "akm_usage",
+    "one usage_events row of the trial's captured state.db",
+    (
+        Column("trial_id", STRING, "the trial", required=True),
+        Column("trial_path", STRING, "its directory", required=True),
+        Column("id", INT, "akm's row id", "state.db:usage_events.id"),
+        Column("event_type", STRING, "search, show, curate or feedback"),
+        Column("query", STRING, "the query, as akm saw it"),
+        Column("entry_ref", STRING, "the entry; null on a summary row"),
+        Column("signal", STRING, "positive or negative, on feedback"),
+        Column("metadata", STRING, "akm's JSON"),
+        Column("source", STRING, "user, audit, task, improve or unknown, as akm kept it"),
+        Column("created_at", TIME, "time, whole seconds"),
+        Column("automatic", BOOL, "made by the plugin, not by the model; null where nothing tells"),
+    ),
+)
+
+PLUGIN_EVENTS = Table(
+    "plugin_events",
+    "one line of the plugin's ledger",
+    (
+        Column("trial_id", STRING, "the trial", required=True),
+        Column("trial_path", STRING, "its directory", required=True),
+        Column("line", INT, "1-based line number", required=True),
+        Column("at", TIME, "time"),
+        Column("event", STRING, "the ledger's event name"),
+        Column("session_id", STRING, "opencode session"),
+        Column("call_id", STRING, "joins tool_calls.call_id"),
+        Column("tool", STRING, "tool name, where the event has one"),
+        Column("status", STRING, "outcome.status"),
+        Column("refs", STRINGS, "refs named by the event"),
+        Column("data_json", STRING, "the line, secrets redacted, cut at 8,000 characters"),
+    ),
+)
+
+MODEL_REQUESTS = Table(
+    "model_requests",
+    "one model request, as seen by the probe plugin",
+    (
+        Column("trial_id", STRING, "the trial", required=True),
+        Column("trial_path", STRING, "its directory", required=True),
+        Column("index", INT, "0-based order within the trial", required=True),
+        Column("at", TIME, "time"),
+        Column("session_id", STRING, "opencode session"),
+        Column("kind", STRING, "main, title, or the agent's name"),
+        Column("model", STRING, "provider/model"),
+        Column("tools", STRINGS, "names of the tools offered"),
+        Column("n_akm_tools", INT, "of which akm tools"),
+        Column("system_chars", INT, "characters of system text"),
+        Column("system_digest", STRING, "sha256 of the system text"),
+        Column("part_chars", STRING, "characters of each system part, JSON list"),
+    ),
+)
+
+TESTS = Table(
+    "tests",
+    "one CTRF test",
+    (
+        Column("trial_id", STRING, "the trial", required=True),
+        Column("trial_path", STRING, "its directory", required=True),
+        Column("index", INT, "0-based order in the file", required=True),
+        Column("name", STRING, "the test's name", "verifier/ctrf.json:results.tests[].name"),
+        Column("status", STRING, "passed, failed, skipped, pending or other"),
+        Column("seconds", FLOAT, "duration, seconds"),
+        Column("message", STRING, "failure message, secrets redacted, cut at 2,000 characters"),
+    ),
+)
+
+TASKS = Table(
+    "tasks",
+    "one corpus task: the join that Harbor does not make",
+    (
+        Column("task_name", STRING, "`[task].name`, else the directory name", required=True),
+        Column("task_digest", STRING, "content digest as in the trials"),
+        Column("path", STRING, "the task's folder"),
+        Column("domain", STRING, "e.g. drillbit", "task.toml:metadata.domain"),
+        Column("family", STRING, "tasks that test the same rule", "task.toml:metadata.family"),
+        Column("shape", STRING, "edit-existing or create-new", "task.toml:metadata.shape"),
+        Column("slice", STRING, "train or eval", "task.toml:metadata.slice"),
+        Column("bundle", STRING, "the task's bundle", "task.toml:metadata.bundle"),
+        Column("gold_ref", STRING, "the asset that holds the rule", "task.toml:metadata.gold_ref"),
+        Column("metadata_json", STRING, "all of `[metadata]`", "task.toml:metadata"),
+    ),
+)
+
+ALL = (TRIALS, TOOL_CALLS, AKM_USAGE, PLUGIN_EVENTS, MODEL_REQUESTS, TESTS, TASKS)
+
+STATUSES = (
+    "scored",
+    "scored_with_error",
+    "unscored",
+    "cancelled",
+    "unfinished",
+    "unreadable",
+    "install_only",
+    "superseded",
+)

@@ -1,0 +1,1 @@
+"""In-container verifier helpers: standard library only, Python 3.9 and up."""

@@ -63,7 +63,7 @@ fi
 extra=
 [ "$kind" = dev ] && extra='[dev]'
 stamp="$venv/.installed-$kind"
-if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ scripts/setup.sh -nt "$stamp" ]; then
+if [ ! -e "$stamp" ] || [ -n "$(find pyproject.toml scripts/setup.sh -newer "$stamp")" ]; then
     say "installing the package and its libraries into $venv (a few minutes the first time)"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$extra" ||
         fail "pip could not install the package; its message is above."

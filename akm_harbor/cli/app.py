@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
+from akm_harbor.cli import model
 
 app = typer.Typer(
     name="akm-harbor",
@@ -29,3 +30,6 @@ def _main(
     ] = False,
 ) -> None:
     """Evidence about agent memory."""
+
+
+app.add_typer(model.app, name="model")

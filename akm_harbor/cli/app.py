@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import model
+from akm_harbor.cli import model, report
 
 app = typer.Typer(
     name="akm-harbor",
@@ -33,3 +33,4 @@ def _main(
 
 
 app.add_typer(model.app, name="model")
+app.add_typer(report.app, name="report")

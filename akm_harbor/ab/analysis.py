@@ -1,0 +1,220 @@
+"""The A/B comparison: one call from a dataset to a frozen result, for every view alike."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from akm_harbor.ab.arms import Arm, load_trials, select_arm
+from akm_harbor.ab.comparability import comparability
+from akm_harbor.ab.delivery import delivery, verdict_of
+from akm_harbor.ab.errors_by_arm import bounds_rows, error_summary
+from akm_harbor.ab.policies import POLICIES, Policy, policy, scores
+from akm_harbor.ab.result import AbResult, ArmSummary, Options, PassRow, Planning, PolicyRow
+from akm_harbor.ab.tasks import task_rows
+from akm_harbor.ab.usage import PHASES, USAGE, usage_rows
+from akm_harbor.ab.verdict import rule_text, verdict
+from akm_harbor.errors import NotComparableError, UsageError
+from akm_harbor.stats.means import arm_mean, fixed_task_mean, variance_components
+from akm_harbor.stats.paired import fixed_task_difference, paired_difference, pairing_gain
+from akm_harbor.stats.passk import arm_pass_k, paired_pass_k, usable_k
+from akm_harbor.stats.power import REFERENCE, difference_components, mde_from_spread, minimum_detectable, sample_size
+from akm_harbor.stats.results import Estimate, NotEstimable, Result
+from akm_harbor.stats.signflip import sign_flip_attempts
+from akm_harbor.tables import PROBLEMS, read_manifest, read_table
+from akm_harbor.trials.columns import TASKS
+
+ScoresByTask = dict[str, list[float]]
+_WANTED = (0.05, 0.10, 0.20)
+
+
+def analyse(
+    dataset: Path,
+    baseline: str,
+    treatment: str,
+    options: Options | None = None,
+    task_names: Mapping[str, str] | None = None,
+) -> AbResult:
+    """Compare two arms of a dataset.
+
+    Args:
+        dataset: a dataset's folder, made by `akm-harbor collect`.
+        baseline: the baseline's name.
+        treatment: the treatment's name.
+        options: how to compare; the defaults are the documented ones.
+        task_names: what to call a task, for names that differ between arms but mean the same task.
+
+    Returns:
+        Everything a report shows. Arms that differ in what they should share give a result whose
+        verdict says "not comparable", not an error.
+
+    Raises:
+        UsageError: an arm, policy, check or rule that does not exist.
+        NotComparableError: an arm without attempts, or arms that share no task.
+        AkmHarborError: not a dataset.
+    """
+    options = options or Options()
+    rule, _ = policy(options.policy), rule_text(options)
+    if not 0.5 <= options.level < 1:
+        raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
+    if baseline == treatment:
+        raise UsageError(f"baseline and treatment are both {baseline!r}", hint="Name two different arms.")
+    trials = load_trials(dataset, task_names)
+    a, b = select_arm(trials, baseline, options.by), select_arm(trials, treatment, options.by)
+    shared = sorted(set(a.tasks) & set(b.tasks))
+    if not shared:
+        raise _nothing_shared(a, b)
+    checks = comparability(a, b, strict=options.strict, accept=options.accept)
+    rows = {p.name: policy_row(a, b, p, options.level, headline=p is rule) for p in POLICIES}
+    headline = rows[rule.name]
+    scored = by_task(a, rule), by_task(b, rule)
+    common = [t for t in shared if t in scored[0] and t in scored[1]]
+    paired = [scored[0][t] for t in common], [scored[1][t] for t in common]
+    deliveries = (delivery(a), delivery(b))
+    inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
+    return AbResult(
+        title=f"{treatment} against {baseline}",
+        options=options,
+        baseline=summarise(a, rule, options.level),
+        treatment=summarise(b, rule, options.level),
+        shared_tasks=tuple(shared),
+        only_baseline=tuple(sorted(set(a.tasks) - set(b.tasks))),
+        only_treatment=tuple(sorted(set(b.tasks) - set(a.tasks))),
+        headline=headline,
+        fixed_tasks=fixed_task_difference(*paired, options.level),
+        pairing=pairing_gain(*paired),
+        planning=planning(*paired, options.level),
+        policies=tuple(rows.values()),
+        bounds=bounds_rows(a, b),
+        delivered_only=_delivered_only(a, b, rule, options.level, deliveries[1].undelivered),
+        delivery=deliveries,
+        checks=checks,
+        pass_k=pass_rows(*paired, options.level),
+        usage=usage_rows(USAGE, inside[0], inside[1], options.level),
+        phases=usage_rows(PHASES, inside[0], inside[1], options.level),
+        errors=error_summary(a, b),
+        tasks=task_rows(a, b, rule, _families(dataset), options.level),
+        verdict=verdict(options, headline, checks, deliveries),
+        manifest=read_manifest(dataset),
+        problems=_problems(dataset),
+    )
+
+
+def _nothing_shared(a: Arm, b: Arm) -> NotComparableError:
+    names = "; ".join(f"{arm.name} has {', '.join(arm.tasks[:3])}{', …' * (len(arm.tasks) > 3)}" for arm in (a, b))
+    return NotComparableError(
+        f"the arms share no task: {names}",
+        hint="If these are names for the same tasks, say so with `--task-names FILE`.",
+    )
+
+
+def by_task(arm: Arm, rule: Policy, *, delivered: bool = False) -> ScoresByTask:
+    """Scores of an arm's counting attempts by task; tasks without any are absent."""
+    attempts = arm.attempts
+    if delivered:
+        attempts = attempts[[verdict_of(v) is not False for v in attempts["treatment_delivered"]]]
+    score = scores(attempts, rule)
+    kept = score.notna()
+    return {str(t): list(s) for t, s in score[kept].groupby(attempts["task"][kept], sort=True)}
+
+
+def policy_row(
+    a: Arm, b: Arm, rule: Policy, level: float, *, headline: bool = False, delivered_only: bool = False
+) -> PolicyRow:
+    """The paired difference under one error policy."""
+    left, right = by_task(a, rule), by_task(b, rule, delivered=delivered_only)
+    shared = set(a.tasks) & set(b.tasks)
+    common = sorted(shared & left.keys() & right.keys())
+    paired = [left[t] for t in common], [right[t] for t in common]
+    return PolicyRow(
+        "delivered-only" if delivered_only else rule.name,
+        rule.title,
+        headline,
+        _mean_of_means(paired[0]),
+        _mean_of_means(paired[1]),
+        paired_difference(*paired, level),
+        sign_flip_attempts(*paired),
+        len(common),
+        sum(map(len, paired[0])),
+        sum(map(len, paired[1])),
+        tuple(sorted(shared - set(common))),
+    )
+
+
+def _mean_of_means(groups: list[list[float]]) -> float | None:
+    return sum(sum(g) / len(g) for g in groups) / len(groups) if groups else None
+
+
+def _delivered_only(a: Arm, b: Arm, rule: Policy, level: float, undelivered: int) -> PolicyRow | None:
+    """The comparison without undelivered attempts: observational, since delivery was not drawn by lot."""
+    return policy_row(a, b, rule, level, delivered_only=True) if undelivered else None
+
+
+def summarise(arm: Arm, rule: Policy, level: float) -> ArmSummary:
+    """What an arm consists of and how it did on all of its own tasks."""
+    attempts = arm.attempts
+    counts = attempts.groupby("task").size()
+    groups = list(by_task(arm, rule).values())
+    times = attempts["started_at"].min(), attempts["finished_at"].max()
+    first, last = (None if pd.isna(t) else t.to_pydatetime() for t in times)
+
+    def names(column: str) -> tuple[str, ...]:
+        return tuple(sorted(str(v) for v in attempts[column].dropna().unique()))
+
+    return ArmSummary(
+        arm.name,
+        len(attempts),
+        len(counts),
+        arm.n_set_aside,
+        int(counts.min()),
+        int(counts.max()),
+        {str(s): int(n) for s, n in attempts["status"].value_counts().items()},
+        names("agent_name"),
+        names("model_name"),
+        names("job_name"),
+        first,
+        last,
+        arm_mean(groups, level),
+        fixed_task_mean(groups, level),
+        variance_components(groups),
+    )
+
+
+def planning(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], level: float) -> Planning:
+    """What the design could see: from the run's own spread, else from planning values."""
+    estimated = difference_components(a, b)
+    components = REFERENCE if isinstance(estimated, NotEstimable) else estimated
+    k_a, k_b = (_harmonic(arm) for arm in (a, b))
+    spread = paired_difference(a, b, level)
+    if isinstance(spread, Estimate) and spread.se is not None:
+        mde: Result = mde_from_spread(spread.se, spread.n, 1 - level)
+    else:
+        mde = minimum_detectable(len(a), REFERENCE, k_a, k_b, alpha=1 - level)
+    needed = ((d, sample_size(d, components, k_a, k_b, alpha=1 - level).value) for d in _WANTED)
+    return Planning(mde, components, tuple(needed))
+
+
+def _harmonic(arm: Sequence[Sequence[float]]) -> float:
+    """Attempts a task as they enter the variance of a mean of task means."""
+    return len(arm) / sum(1 / len(task) for task in arm) if len(arm) else 1.0
+
+
+def pass_rows(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], level: float) -> tuple[PassRow, ...]:
+    """pass@k and pass^k at every k that all shared tasks allow; the two are one thing at k=1."""
+    rows = []
+    for k in usable_k(a, b):
+        for kind in ("pass@k", "pass^k") if k > 1 else ("pass@k",):
+            left, right = arm_pass_k(a, k, kind), arm_pass_k(b, k, kind)
+            rows.append(PassRow(kind, k, left, right, paired_pass_k(a, b, k, kind, level)))
+    return tuple(rows)
+
+
+def _families(dataset: Path) -> dict[str, str]:
+    table = read_table(dataset, TASKS, ["task_name", "family"])
+    names, families = table["task_name"].to_pylist(), table["family"].to_pylist()
+    return {n: f for n, f in zip(names, families, strict=True) if n and f}
+
+
+def _problems(dataset: Path) -> tuple[dict[str, Any], ...]:
+    return tuple(read_table(dataset, PROBLEMS).to_pylist())

@@ -1,0 +1,78 @@
+"""From a comparison to an answer that CI can act on, by a rule that is stated."""
+
+from akm_harbor.ab.result import Check, Delivery, Options, PolicyRow, Verdict
+from akm_harbor.errors import UsageError
+from akm_harbor.stats.results import Estimate, NotEstimable
+
+NO_REGRESSION, REGRESSION, NO_ANSWER = 0, 3, 4
+
+
+def rule_text(options: Options) -> str:
+    """The rule as a sentence.
+
+    Raises:
+        UsageError: a margin that the rule cannot use.
+    """
+    level, margin = f"{options.level:.0%}", f"{100 * options.margin:g} points"
+    if not 0 <= options.margin < 1:
+        raise UsageError("the margin must lie between 0 and 1", hint="A margin of 10 points is `--margin 0.1`.")
+    if options.rule == "non-inferior":
+        if options.margin == 0:
+            raise UsageError("non-inferiority needs a margin above zero", hint="Add e.g. `--margin 0.1`.")
+        return f"No regression means: the whole {level} interval of the difference lies above minus {margin}."
+    below = f"below minus {margin}" if options.margin else "below zero"
+    return f"A regression means: the whole {level} interval of the difference lies {below}."
+
+
+def verdict(
+    options: Options, headline: PolicyRow, checks: tuple[Check, ...], delivery: tuple[Delivery, ...]
+) -> Verdict:
+    """Apply the rule; what makes the question meaningless comes before the answer."""
+    rule = rule_text(options)
+    fatal = [c for c in checks if c.grade == "fatal"]
+    if fatal:
+        reasons = tuple(f"{c.title}: {c.baseline} against {c.treatment}. {c.detail}" for c in fatal)
+        return Verdict(NO_ANSWER, "not-comparable", rule, reasons)
+    lacking = [d for d in delivery if d.share is not None and d.share < options.min_delivered]
+    if lacking:
+        return Verdict(NO_ANSWER, "not-delivered", rule, tuple(_lacking(d, options) for d in lacking))
+    difference = headline.difference
+    if isinstance(difference, Estimate):
+        return _by_interval(options, difference, rule)
+    return _without_interval(options, headline, difference, rule)
+
+
+def _lacking(delivery: Delivery, options: Options) -> str:
+    due = delivery.delivered + delivery.undelivered
+    return (
+        f"The treatment reached the agent in {delivery.delivered} of {due} attempts of {delivery.arm}; "
+        f"at least {options.min_delivered:.0%} are asked for."
+    )
+
+
+def _by_interval(options: Options, difference: Estimate, rule: str) -> Verdict:
+    interval = difference.interval
+    if interval is None:
+        raise AssertionError("the headline has an interval")
+    span = f"{options.level:.0%} interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
+    limit = interval.low if options.rule == "non-inferior" else interval.high
+    bad = limit <= -options.margin if options.rule == "non-inferior" else limit < -options.margin
+    if bad:
+        return Verdict(REGRESSION, "regression", rule, (f"The {span} breaks the rule.",))
+    outcome = "improvement" if interval.low > 0 else "no-clear-difference"
+    return Verdict(NO_REGRESSION, outcome, rule, (f"The {span} keeps the rule.",))
+
+
+def _without_interval(options: Options, headline: PolicyRow, difference: NotEstimable, rule: str) -> Verdict:
+    """Degenerate data: all tied is an answer, the exact test decides a constant difference, the rest is none."""
+    if difference.reason == "all-tied":
+        return Verdict(NO_REGRESSION, "no-clear-difference", rule, (f"{difference.detail} There is no interval.",))
+    exact = headline.sign_flip
+    if difference.reason == "constant-difference" and difference.value is not None and isinstance(exact, Estimate):
+        low = exact.p is not None and exact.p <= 1 - options.level
+        why = f"{difference.detail} The exact sign-flip test decides (p = {exact.p:.3g})."
+        if difference.value <= -options.margin and difference.value < 0 and (low or options.rule == "non-inferior"):
+            return Verdict(REGRESSION, "regression", rule, (why,))
+        outcome = "improvement" if difference.value > 0 and low else "no-clear-difference"
+        return Verdict(NO_REGRESSION, outcome, rule, (why,))
+    return Verdict(NO_ANSWER, "undecidable", rule, (difference.detail,))

@@ -1,0 +1,150 @@
+"""The result in sentences that a stranger understands."""
+
+from akm_harbor.ab.result import AbResult, PolicyRow
+from akm_harbor.report.text import DASH, MINUS
+from akm_harbor.stats.results import Estimate, NotEstimable, Result
+
+OUTCOMES = {
+    "improvement": ("good", "The treatment does better."),
+    "no-clear-difference": ("plain", "No clear difference."),
+    "regression": ("bad", "The treatment does worse."),
+    "not-comparable": ("warn", "These arms cannot be compared as they stand."),
+    "not-delivered": ("warn", "The treatment did not reach the agent."),
+    "undecidable": ("warn", "Too little data to say anything."),
+}
+"""Verdict outcome -> (style of the banner, its first words)."""
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage."""
+    return DASH if share is None else f"{100 * share:.1f}%"
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in percentage points, signed, with a true minus."""
+    if difference is None:
+        return DASH
+    text = f"{100 * difference:+.1f}"
+    return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", MINUS)
+
+
+def span(result: Result) -> str:
+    """An interval in points, or why there is none."""
+    if isinstance(result, NotEstimable):
+        return "not estimable"
+    if result.interval is None:
+        return DASH
+    return f"{points(result.interval.low)} to {points(result.interval.high)}"
+
+
+def p_value(result: Result) -> str:
+    """A p value, or why there is none."""
+    if isinstance(result, NotEstimable) or result.p is None:
+        return "not estimable"
+    return "< 0.0001" if result.p < 0.0001 else f"{result.p:.4f}" if result.p < 0.01 else f"{result.p:.3f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def precision(r: AbResult) -> str:
+    """What the run could see, to be read before the difference."""
+    mde, tasks = r.planning.mde, r.headline.n_tasks
+    if isinstance(mde, NotEstimable):
+        return f"With {plural(tasks, 'shared task')} this run cannot say how small a difference it would have seen."
+    attempts = f"{r.headline.n_baseline} and {r.headline.n_treatment} attempts"
+    return (
+        f"Before the result: on {plural(tasks, 'shared task')} with {attempts}, a true difference of about "
+        f"{100 * mde.value:.0f} points or more would have been noticed four times out of five; "
+        "a smaller one would often have been missed."
+    )
+
+
+def headline(r: AbResult) -> str:
+    """The result itself."""
+    row = r.headline
+    if row.baseline is None or row.treatment is None:
+        return f"Under the rule “{row.title}”, no task has a counting attempt in both arms."
+    start = (
+        f"{r.treatment.name} solved {percent(row.treatment)} and {r.baseline.name} {percent(row.baseline)} "
+        f"on average over {plural(row.n_tasks, 'shared task')}: a difference of {points(row.difference.value)} points"
+    )
+    level = f"{r.options.level:.0%}"
+    if isinstance(row.difference, Estimate):
+        tail = f" ({level} interval {span(row.difference)}; exact sign-flip p = {p_value(row.sign_flip)})."
+        return (start + tail).replace("p = <", "p <")
+    exact = f" Exact sign-flip p = {p_value(row.sign_flip)}." if isinstance(row.sign_flip, Estimate) else ""
+    return f"{start}. There is no interval: {row.difference.detail[0].lower()}{row.difference.detail[1:]}{exact}"
+
+
+def meaning(r: AbResult) -> str:
+    """What the interval does and does not say."""
+    difference = r.headline.difference
+    if isinstance(difference, NotEstimable) or difference.interval is None:
+        return "Without an interval this is a description of these attempts, not evidence about other tasks."
+    low, high = difference.interval.low, difference.interval.high
+    if low > 0 or high < 0:
+        effect = "gain" if low > 0 else "loss"
+        between = f"{points(low)} and {points(high)} points"
+        return f"For tasks like these, the treatment's {effect} plausibly lies between {between}."
+    return (
+        f"For tasks like these, anything from {points(low)} to {points(high)} points is compatible with the data, "
+        "no difference included. That is not the same as showing that there is none."
+    )
+
+
+def delivery_sentence(r: AbResult) -> str:
+    """Whether the treatment reached the agent."""
+    treated = r.delivery[1]
+    due = treated.delivered + treated.undelivered
+    if not due:
+        return (
+            f"Delivery: nothing was recorded that tells whether the treatment reached the agent in {r.treatment.name}; "
+            "the difference is between the arms as they were run."
+        )
+    text = f"Delivery: the treatment reached the agent in {treated.delivered} of {due} attempts of {r.treatment.name}"
+    if treated.undelivered:
+        why = ", ".join(f"{code} ({n})" for code, n in list(treated.reasons.items())[:4])
+        text += f"; in {treated.undelivered} it did not" + (f": {why}" if why else "")
+    if treated.unknown:
+        text += f"; for {treated.unknown} nothing was recorded"
+    return text + "."
+
+
+def comparability_sentence(r: AbResult) -> str:
+    """Whether the arms may be compared."""
+    graded = {g: [c.title for c in r.checks if c.grade == g] for g in ("fatal", "caveat")}
+    if graded["fatal"]:
+        return f"Comparability: the arms differ in what they must share: {', '.join(graded['fatal'])}."
+    if graded["caveat"]:
+        return f"Comparability: nothing fatal; to be kept in mind: {', '.join(graded['caveat'])}."
+    unknown = sum(c.grade == "note" and "could not be compared" in c.detail for c in r.checks)
+    rest = f" ({plural(unknown, 'setting')} not recorded)" if unknown else ""
+    return f"Comparability: no recorded setting differs in a way that matters{rest}."
+
+
+def _direction(row: PolicyRow) -> str:
+    difference = row.difference
+    if isinstance(difference, NotEstimable) or difference.interval is None:
+        return "open"
+    return "better" if difference.interval.low > 0 else "worse" if difference.interval.high < 0 else "open"
+
+
+def sensitivity_sentence(r: AbResult) -> str:
+    """Whether the conclusion hangs on how errors are counted."""
+    if not r.errors.baseline + r.errors.treatment:
+        return "Errors: none in either arm, so every way of counting them gives the same result."
+    counts = f"{r.errors.baseline} in {r.baseline.name}, {r.errors.treatment} in {r.treatment.name}"
+    directions = {_direction(row) for row in r.policies}
+    values = [row.difference.value for row in r.policies if row.difference.value is not None]
+    reach = f"from {points(min(values))} to {points(max(values))} points" if values else "not at all"
+    if len(directions) == 1:
+        text = f"Errors: {counts}. However they are counted, the conclusion is the same; the difference runs {reach}."
+    else:
+        text = f"Errors: {counts}. The conclusion depends on how they are counted: the difference runs {reach}."
+    balance = r.errors.balance
+    if isinstance(balance, Estimate) and balance.p is not None and balance.p < 0.05:
+        text += f" They are not balanced between the arms (Fisher p = {p_value(balance)}), which is itself a finding."
+    return text.replace("p = <", "p <")

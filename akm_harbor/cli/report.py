@@ -1,0 +1,58 @@
+"""`akm-harbor report`: A/B reports and notebooks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Make reports: an A/B comparison, or one of the notebooks.", no_args_is_help=True)
+
+
+@app.command("ab", epilog="Example: akm-harbor report ab dataset --baseline control --treatment akm -o out/")
+def ab(  # noqa: PLR0917  (every parameter is an option)
+    inputs: Annotated[
+        list[Path], typer.Argument(help="A dataset, or job directories (collected into OUT/dataset on the way).")
+    ],
+    baseline: Annotated[str, typer.Option("--baseline", "-b", help="Name of the baseline arm.")],
+    treatment: Annotated[str, typer.Option("--treatment", "-t", help="Name of the treatment arm.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
+    by: Annotated[
+        str, typer.Option(help="What names an arm: arm, job_name, submission, agent_name or model_name.")
+    ] = "arm",
+    policy: Annotated[
+        str, typer.Option(help="How errors count in the headline: keep-reward, missing-fails, fail, exclude, pass.")
+    ] = "keep-reward",
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    rule: Annotated[str, typer.Option(help="What a regression is: significant or non-inferior.")] = "significant",
+    margin: Annotated[float, typer.Option(help="Difference that does not matter, between 0 and 1.")] = 0.0,
+    min_delivered: Annotated[
+        float, typer.Option(help="Smallest delivered share of the attempts that have a verdict.")
+    ] = 0.9,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse on caveats too.")] = False,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", help="A comparability check whose difference is intended.")
+    ] = None,
+    task_names: Annotated[
+        Path | None, typer.Option("--task-names", help="JSON object: task name -> the name to pair it by.")
+    ] = None,
+) -> None:
+    """Compare two arms: writes report.html and verdict.json.
+
+    Exit code: 0 no regression by the rule, 3 regression, 4 not comparable or not delivered.
+    """
+    from akm_harbor.ab.run import report
+
+    options = {
+        "by": by,
+        "policy": policy,
+        "level": level,
+        "rule": rule,
+        "margin": margin,
+        "min_delivered": min_delivered,
+        "strict": strict,
+        "accept": accept or [],
+    }
+    made = report(inputs, baseline, treatment, out, options=options, task_names=task_names)
+    typer.echo(made.summary)
+    typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
+    raise typer.Exit(made.result.verdict.exit_code)

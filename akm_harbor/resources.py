@@ -3,6 +3,8 @@
 In a wheel they lie in `akm_harbor/_data`; in a checkout, at its root.
 """
 
+import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -30,3 +32,15 @@ def resource(*parts: str) -> Path:
     if not path.exists():
         raise AkmHarborError("not part of this installation", path=path, hint="Reinstall akm-harbor.")
     return path
+
+
+def cache_root() -> Path:
+    """Where fetched and derived files are kept: `$AKM_HARBOR_CACHE`, else the platform's cache folder."""
+    named = os.environ.get("AKM_HARBOR_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "akm_harbor"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "akm_harbor"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "akm_harbor"

@@ -97,6 +97,8 @@ def _shape_error(path: Path, root: yaml.Node, text: str) -> AkmHarborError:
     what, at = (found["what"], found["at"] or "$") if found else (text, "$")
     place: Place = tuple(name or int(index) for name, index in _STEP.findall(at))
     hint = None
+    if "Expected `str`, got `bool`" in what:
+        hint = "YAML reads a bare yes, no, on or off as true or false: put it in quotes."
     unknown = re.search(r"unknown field `([^`]+)`", what)
     if unknown:
         near = difflib.get_close_matches(unknown[1], _KEYS, n=1)

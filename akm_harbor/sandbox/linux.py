@@ -1,0 +1,51 @@
+"""The few Linux calls that Python has no function for, through libc.
+
+Imported only by the supervisor, which only ever runs on Linux.
+"""
+
+import ctypes
+import os
+
+MS_RDONLY = 0x1
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+
+_PR_CAPBSET_DROP = 24
+_PR_SET_DUMPABLE = 4
+
+# Docker's default set without MKNOD and NET_RAW: nothing here keeps devices apart, and a
+# sandbox with network shares the host's. Numbers from linux/capability.h.
+_KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31})
+_LAST_CAPABILITY = 63
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """mount(2).
+
+    Raises:
+        OSError: the kernel refused; the message carries the options.
+    """
+    result = _libc.mount(
+        source.encode(),
+        os.fsencode(target),
+        kind.encode() if kind else None,
+        ctypes.c_ulong(flags),
+        os.fsencode(options) if options else None,
+    )
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"mount {kind or ''} on {target}: {os.strerror(code)} ({options or 'no options'})")
+
+
+def limit_capabilities() -> None:
+    """Take from this process and its descendants every capability a container would not have."""
+    for capability in range(_LAST_CAPABILITY + 1):
+        if capability not in _KEPT_CAPABILITIES:
+            _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
+
+
+def unmount(target: str) -> None:
+    """umount2(2), detached: also when something still has a file open there."""
+    _libc.umount2(os.fsencode(target), 2)

@@ -1,0 +1,137 @@
+"""Inside and around a sandbox's processes: whom a command runs as, and how its tree is killed.
+
+Imported only by the supervisor.
+"""
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whom a command runs as."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    home: str
+    name: str
+
+
+def account(user: str) -> Account:
+    """Look a user up in the passwd and group files of the current root; see `find_account`."""
+    return find_account(user, _text("/etc/passwd"), _text("/etc/group"))
+
+
+def find_account(user: str, passwd: str, group: str) -> Account:
+    """Look a user up.
+
+    Args:
+        user: `name`, `uid`, `name:group` or `uid:gid`, as in Docker.
+        passwd: text of a passwd file.
+        group: text of a group file.
+
+    Raises:
+        LookupError: there is no such user or group.
+    """
+    name, _, group_name = user.partition(":")
+    entry = _find(_rows(passwd, 7), name)
+    if entry:
+        uid, gid, home, name = int(entry[2]), int(entry[3]), entry[5], entry[0]
+    elif name.isdigit():
+        uid, gid, home, name = int(name), 0, "/", ""
+    else:
+        raise LookupError(f"no user {name!r} in the sandbox's /etc/passwd")
+    groups = _rows(group, 4)
+    if group_name:
+        found = _find(groups, group_name)
+        if not found and not group_name.isdigit():
+            raise LookupError(f"no group {group_name!r} in the sandbox's /etc/group")
+        return Account(uid, int(found[2] if found else group_name), (), home, name)
+    more = (int(row[2]) for row in groups if name and name in row[3].split(","))
+    return Account(uid, gid, tuple(dict.fromkeys((gid, *more))), home, name)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def _rows(text: str, columns: int) -> list[list[str]]:
+    rows = [line.split(":") for line in text.splitlines() if not line.startswith("#")]
+    return [row for row in rows if len(row) >= columns and row[2].isdigit()]
+
+
+def _find(rows: list[list[str]], key: str) -> list[str] | None:
+    named = next((row for row in rows if row[0] == key), None)
+    return named or next((row for row in rows if row[2] == key), None)
+
+
+def become(user: Account) -> None:
+    """Give up root for this account (no change when it is root already).
+
+    Raises:
+        PermissionError: without real root the kernel maps only one user into the sandbox.
+    """
+    if (os.getuid(), os.getgid()) == (user.uid, user.gid) == (0, 0):
+        with contextlib.suppress(PermissionError):  # a user namespace may forbid setgroups
+            os.setgroups(user.groups or (user.gid,))
+        return
+    try:
+        os.setgroups(user.groups or (user.gid,))
+        os.setgid(user.gid)
+        os.setuid(user.uid)
+    except OSError as error:
+        raise PermissionError(
+            f"cannot run as {user.name or user.uid}: the sandbox was started without root and has only one user ({error})"
+        ) from error
+
+
+def kill_tree(root: int) -> None:
+    """Kill all descendants of `root` and all members of their sessions, until none is left.
+
+    `root` itself, the child of ours that waits for the command, ends by itself then.
+    """
+    for _ in range(_ROUNDS):
+        table = _process_table()
+        doomed = _tree(table, root)
+        if not doomed:
+            return
+        for pid in doomed:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _tree(table: dict[int, tuple[int, int]], root: int) -> set[int]:
+    doomed: set[int] = set()
+    ours = table[root][1] if root in table else None  # a child that has not called setsid yet is still in it
+    grown = True
+    while grown:
+        sessions = {table[pid][1] for pid in doomed} - {ours}
+        more = {
+            pid
+            for pid, (parent, session) in table.items()
+            if pid not in doomed and (parent == root or parent in doomed or session in sessions)
+        }
+        doomed |= more
+        grown = bool(more)
+    return doomed
+
+
+def _process_table() -> dict[int, tuple[int, int]]:
+    """Living processes: pid -> (parent, session)."""
+    table = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                stat = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
+                if stat[0] not in "ZX":
+                    table[int(entry.name)] = (int(stat[1]), int(stat[3]))
+    return table

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import model, report
+from akm_harbor.cli import model, report, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -34,3 +34,4 @@ def _main(
 
 app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")
+app.add_typer(toolchain.app, name="toolchain")

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "az group create --name reports --location westeurope" >/app/commands.txt

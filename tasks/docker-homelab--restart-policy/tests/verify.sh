@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK document compose.yaml --equals /tests/wanted.yaml

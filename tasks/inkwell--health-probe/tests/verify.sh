@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK document press.yaml --equals /tests/wanted.yaml

@@ -115,8 +115,9 @@ class Conversations:
         return waiting.pop(0) if waiting else None
 
     def _next(self, conversation: Conversation, request: ChatRequest) -> Reply:
+        impossible: set[str] = set()
         while True:
-            rule = conversation.rule or self._choose(conversation, request)
+            rule = conversation.rule or self._choose(conversation, request, impossible)
             if rule is None:
                 conversation.values = _built_in_values(conversation, request)
                 return _speak(self.policy.default, conversation, None, 0)
@@ -128,13 +129,15 @@ class Conversations:
                 if _possible(turn, request) and _cut(turn, conversation, request):
                     conversation.position += 1
                     return _speak(turn, conversation, rule, position)
-            conversation.played.add(rule.name)
+            # A rule that could not even begin may still apply once more has been delivered.
+            (conversation.played if conversation.position else impossible).add(rule.name)
             conversation.rule = None
 
-    def _choose(self, conversation: Conversation, request: ChatRequest) -> Rule | None:
+    def _choose(self, conversation: Conversation, request: ChatRequest, impossible: set[str]) -> Rule | None:
         for rule in self.policy.rules:
             if (
                 rule.name not in conversation.played
+                and rule.name not in impossible
                 and names_match(rule.task, conversation.task)
                 and names_match(rule.arm, conversation.arm)
                 and _was_delivered(rule.delivered, conversation, request)

@@ -4,6 +4,7 @@ A policy names tasks (a regex on the user's instruction), then lists rules. Rule
 tried in order; the first that applies plays its turns. A rule plays at most once in a
 conversation: when its turns are used up, or a value it needs cannot be cut out, or a tool
 it calls is not offered, the next rule that applies takes over, and at the end the default.
+A rule that could not begin may still apply later, when more has been delivered.
 That is what makes a broken delivery cost reward: the rule that knows the answer never applies.
 """
 

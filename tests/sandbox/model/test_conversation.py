@@ -54,6 +54,19 @@ def test_an_injection_seen_once_is_remembered(serve: Serve, client: Any) -> None
     assert agent.ask()["content"] == "Painted plum."
 
 
+def test_a_rule_that_could_not_begin_applies_later(serve: Serve, client: Any) -> None:
+    text = """
+version: 1
+tasks: {go: go}
+rules:
+  - name: knows
+    turns: [{cut: {word: {from: tool_result, pattern: 'word=(.+)'}}, say: 'it is {{word}}'}]
+  - name: asks
+    turns: [{call: {tool: bash, args: {command: ask}}}]
+"""
+    assert client(serve(text).port).run("go", ["word=tern"])[1:] == ["it is tern"]
+
+
 def test_an_unknown_task_gets_the_default(serve: Serve, client: Any) -> None:
     assert client(serve().port).run("water the plants", []) == ["I have no rule for this request."]
 

@@ -59,6 +59,22 @@ def arm_names(trials: pd.DataFrame, by: str = "arm") -> list[str]:
     return sorted(str(name) for name in trials[by].dropna().unique())
 
 
+def guess_baseline(trials: pd.DataFrame) -> str:
+    """The arm to compare with, where nobody said: the only one, `control`, or the one without a treatment.
+
+    Raises:
+        UsageError: several arms could be it.
+    """
+    names = arm_names(trials)
+    if len(names) == 1 or "control" in names:
+        return "control" if "control" in names else names[0]
+    due = trials.groupby("arm")["treatment_delivered"].count()
+    untreated = [name for name in names if due.get(name, 0) == 0]
+    if len(untreated) != 1:
+        raise UsageError("it is not clear which arm is the baseline", hint=f"Name one of {', '.join(names)}.")
+    return untreated[0]
+
+
 def select_arm(trials: pd.DataFrame, name: str, by: str = "arm") -> Arm:
     """Pick one arm.
 

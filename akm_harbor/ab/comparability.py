@@ -27,7 +27,7 @@ _SETTINGS = (
     _Setting("model", "Model", "model_name", "fatal", "Another model explains any difference."),
     _Setting("timeout-multiplier", "Timeout multiplier", "timeout_multiplier", "fatal", "More time is more success."),
     _Setting("timeouts", "Timeout overrides", "timeouts_json", "fatal", "More time is more success."),
-    _Setting("agent-timeout", "Agent time limit, s", "agent_timeout_seconds", "fatal", "More time is more success."),
+    _Setting("agent-timeout", "Agent time limit", "agent_timeout_seconds", "fatal", "More time is more success."),
     _Setting("resources", "Resource overrides", "resources_json", "caveat", "More memory or processors may help."),
     _Setting("environment", "Environment", "environment", "caveat", "Environments differ in speed and faults."),
     _Setting("harbor", "Harbor version", "harbor_version", "caveat", "Harbor versions treat errors differently."),
@@ -95,15 +95,15 @@ def _setting(setting: _Setting, a: pd.DataFrame, b: pd.DataFrame) -> Check:
     left, right = _values(a, setting.column), _values(b, setting.column)
     grade: Grade = "ok"
     detail = ""
-    if not left and not right:
-        grade, detail = "note", "Not recorded in either arm, so it could not be compared."
-    elif not left or not right:
-        grade, detail = "note", "Recorded in one arm only, so it could not be compared."
+    if not left or not right:
+        grade, detail = "note", "Recorded in one arm only." if left or right else "Recorded in neither arm."
     elif left != right:
         grade, detail = setting.differs, setting.detail
     elif len(left) > 1:
         grade, detail = "note", "Several values, the same ones in both arms."
-    return Check(setting.name, setting.title, grade, _listed(left), _listed(right), detail)
+    return Check(
+        setting.name, setting.title, grade, _listed(left), _listed(right), detail, compared=bool(left and right)
+    )
 
 
 def _by_task(attempts: pd.DataFrame, column: str) -> dict[str, frozenset[str]]:
@@ -118,7 +118,9 @@ def _task_timeouts(setting: _Setting, a: pd.DataFrame, b: pd.DataFrame) -> Check
     texts = _listed(_values(a, setting.column)), _listed(_values(b, setting.column))
     differing = sorted(t for t in shared if left[t] != right[t])
     if not shared:
-        return Check(setting.name, setting.title, "note", *texts, "Not known for both arms on any task.")
+        return Check(
+            setting.name, setting.title, "note", *texts, "Not known for both arms on any task.", compared=False
+        )
     if differing:
         return Check(setting.name, setting.title, "fatal", *texts, f"{setting.detail} Differs on {_some(differing)}.")
     return Check(setting.name, setting.title, "ok", *texts)
@@ -145,7 +147,9 @@ def _digests(a: Arm, b: Arm) -> Check:
         if len(shared) < total:
             return Check(name, title, "note", *texts, f"Compared on {len(shared)} of {total} shared tasks.")
         return Check(name, title, "ok", *texts, f"The same on all {total} shared tasks.")
-    return Check(name, title, "note", UNRECORDED, UNRECORDED, "No digest in both arms: contents could not be compared.")
+    return Check(
+        name, title, "note", UNRECORDED, UNRECORDED, "No shared task has a digest in both arms.", compared=False
+    )
 
 
 def _task_sets(a: Arm, b: Arm) -> Check:
@@ -170,7 +174,7 @@ def _attempts(a: Arm, b: Arm) -> Check:
 def _dates(a: Arm, b: Arm) -> Check:
     spans = [(arm.attempts["started_at"].min(), arm.attempts["started_at"].max()) for arm in (a, b)]
     if any(pd.isna(t) for span in spans for t in span):
-        return Check("dates", "Dates", "note", UNRECORDED, UNRECORDED, "No start times.")
+        return Check("dates", "Dates", "note", UNRECORDED, UNRECORDED, "No start times.", compared=False)
     texts = [f"{lo:%Y-%m-%d %H:%M} to {hi:%Y-%m-%d %H:%M} UTC" for lo, hi in spans]
     gap = max(spans[0][0], spans[1][0]) - min(spans[0][1], spans[1][1])
     if gap > pd.Timedelta(days=7):

@@ -41,7 +41,7 @@ def policy_forest(r: AbResult) -> Markup:
             rows.append((name, None, (bound.bounds.worst, bound.bounds.best), "bounds"))
     seen = [v for _, value, limits, _ in rows for v in (value, *(limits or ())) if v is not None]
     limit = _limit(seen)
-    with figure(6.4, 0.75 + 0.3 * len(rows)) as (drawn, axes):
+    with figure(5.6, 0.75 + 0.3 * len(rows)) as (drawn, axes):
         mde = r.planning.mde
         if isinstance(mde, Estimate):
             half = min(100 * mde.value, limit)
@@ -80,7 +80,7 @@ def task_forest(r: AbResult) -> Markup | None:
         shown = [*shown[:_MOST_ROWS], *shown[-_MOST_ROWS:]]
     if not shown:
         return None
-    with figure(6.4, 0.95 + 0.22 * (len(shown) + 1)) as (drawn, axes):
+    with figure(5.6, 0.95 + 0.22 * (len(shown) + 1)) as (drawn, axes):
         axes.axvline(0, color=SOFT, lw=1)
         for y, task in enumerate(reversed(shown), start=1):
             inside = _interval(task.interval)
@@ -145,7 +145,7 @@ def phase_times(r: AbResult) -> Markup | None:
     means = [[_mean_known(attempts, phase) for phase, *_ in _PHASES] for _, attempts in groups]
     if not any(m for row in means for m in row):
         return None
-    with figure(6.4, 1.1 + 0.4 * len(groups)) as (drawn, axes):
+    with figure(5.6, 1.1 + 0.4 * len(groups)) as (drawn, axes):
         for index, (_, label, colour, hatch) in enumerate(_PHASES):
             lefts = [sum(row[:index]) for row in means]
             widths = [row[index] for row in means]

@@ -1,13 +1,12 @@
 """The offline HTML page of an A/B result."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import akm_harbor
 from akm_harbor.ab import figures, words
-from akm_harbor.ab.result import AbResult, Attempt, UsageRow
+from akm_harbor.ab.result import AbResult, Attempt
 from akm_harbor.report.page import render
 from akm_harbor.report.text import DASH
 from akm_harbor.stats.results import NotEstimable, Result
@@ -15,27 +14,43 @@ from akm_harbor.stats.results import NotEstimable, Result
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
+SECTIONS = ("counting", "tasks", "comparability", "delivery", "passk", "usage", "errors", "method", "provenance")
+
+
 def render_page(result: AbResult) -> str:
     """The whole report as one HTML file that loads nothing."""
+    return render("ab_report.html.j2", _context(result), TEMPLATES)
+
+
+def render_section(result: AbResult, name: str) -> str:
+    """One section as an HTML fragment with its own style, for a notebook cell.
+
+    Args:
+        result: from `analyse`.
+        name: `headline` or one of `SECTIONS`.
+    """
+    return render("ab_section.html.j2", {**_context(result), "section": name}, TEMPLATES)
+
+
+def _context(result: AbResult) -> dict[str, Any]:
     style, outcome = words.OUTCOMES[result.verdict.outcome]
-    context: dict[str, Any] = {
+    return {
         "title": f"A/B report: {result.title}",
         "version": akm_harbor.__version__,
         "r": result,
         "style": style,
         "outcome": outcome,
         "words": words,
-        "policy_forest": figures.policy_forest(result),
-        "task_forest": figures.task_forest(result),
-        "phase_times": figures.phase_times(result),
+        "figures": figures,
+        "sections": SECTIONS,
+        "a": result.baseline.name,
+        "b": result.treatment.name,
         "cell": cell,
         "amount": amount,
         "ratio": ratio,
-        "value": value,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
         "level": f"{result.options.level:.0%}",
     }
-    return render("ab_report.html.j2", context, TEMPLATES)
 
 
 def cell(attempt: Attempt) -> tuple[str, str, str]:
@@ -80,13 +95,3 @@ def ratio(result: Result) -> str:
         return f"{known}no interval: {result.reason}"
     inside = result.interval
     return f"×{result.value:.2f}" + (f" ({inside.low:.2f} to {inside.high:.2f})" if inside else "")  # noqa: RUF001
-
-
-def value(result: Result, show: Callable[[float | None], str]) -> str:
-    """A result's number through a formatter."""
-    return show(result.value)
-
-
-def coverage(row: UsageRow) -> str:
-    """How many attempts report a quantity."""
-    return f"{row.known_baseline}/{row.n_baseline}, {row.known_treatment}/{row.n_treatment}"

@@ -96,6 +96,8 @@ class Check:
         baseline: the baseline's value or values, for a reader.
         treatment: the treatment's.
         detail: what a difference means.
+        accepted: a difference that was declared intended.
+        compared: False where a side is not recorded, so that there was nothing to compare.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Check:
     treatment: str
     detail: str = ""
     accepted: bool = False
+    compared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def comparability_sentence(r: AbResult) -> str:
         return f"Comparability: the arms differ in what they must share: {', '.join(graded['fatal'])}."
     if graded["caveat"]:
         return f"Comparability: nothing fatal; to be kept in mind: {', '.join(graded['caveat'])}."
-    unknown = sum(c.grade == "note" and "could not be compared" in c.detail for c in r.checks)
+    unknown = sum(not c.compared for c in r.checks)
     rest = f" ({plural(unknown, 'setting')} not recorded)" if unknown else ""
     return f"Comparability: no recorded setting differs in a way that matters{rest}."
 

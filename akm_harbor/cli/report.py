@@ -56,3 +56,31 @@ def ab(  # noqa: PLR0917  (every parameter is an option)
     typer.echo(made.summary)
     typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
     raise typer.Exit(made.result.verdict.exit_code)
+
+
+@app.command("notebook", epilog="Example: akm-harbor report notebook ab_report -o out/ -p source=jobs/ -p policy=fail")
+def notebook(
+    name: Annotated[str, typer.Argument(help="A shipped notebook's name, e.g. ab_report, or a path.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for NAME.ipynb and NAME.html.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option("--parameter", "-p", help="NAME=VALUE; may be given again.")
+    ] = None,
+    kernel: Annotated[str, typer.Option(help="Jupyter kernel to run it with.")] = "python3",
+    timeout: Annotated[float | None, typer.Option(help="Longest time for one cell, seconds.")] = None,
+) -> None:
+    """Run a notebook with parameters; writes the executed notebook and one offline HTML page."""
+    from akm_harbor.report.notebook_html import export_html
+    from akm_harbor.report.notebooks import find_notebook, run_notebook
+    from akm_harbor.report.parameters import parse_assignments
+
+    source = find_notebook(name)
+    run = run_notebook(
+        source,
+        out / source.name,
+        parse_assignments(parameter or []),
+        kernel=kernel,
+        cell_timeout=timeout,
+        progress=True,
+    )
+    page = export_html(run.output, out / f"{source.stem}.html")
+    typer.echo(f"notebook: {run.output}\npage: {page}")

@@ -28,7 +28,7 @@ _STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "text.usetex": False,
     "font.family": ["DejaVu Sans"],
-    "font.size": 9.5,
+    "font.size": 10,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
@@ -45,11 +45,11 @@ _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberati
 
 
 @contextmanager
-def figure(width: float = 6.4, height: float = 3.0) -> Iterator["tuple[Figure, Axes]"]:
+def figure(width: float = 5.6, height: float = 3.0) -> Iterator["tuple[Figure, Axes]"]:
     """A figure in the house style, closed again at the end; needs no display and no pyplot state.
 
     Args:
-        width: inches; at 72 units an inch, 6.4 is what a phone can still show readably.
+        width: inches; at 72 units an inch, 5.6 is what a phone can still show readably.
         height: inches.
     """
     import matplotlib as mpl

@@ -41,7 +41,7 @@ class _Finder(HTMLParser):
                 self._note(value)
         if tag == "meta" and values.get("http-equiv", "").lower() == "refresh":
             self.found.append(values.get("content", "refresh"))
-        if tag in {"base", "iframe", "object", "embed"}:
+        if tag in {"base", "iframe", "object", "embed", "script"}:
             self.found.append(f"<{tag}>")
         if tag in _LINKS and re.match(r"\s*(?:javascript|vbscript):", values.get("href", ""), re.IGNORECASE):
             self.found.append(values["href"])
@@ -68,9 +68,9 @@ class _Finder(HTMLParser):
 
 
 def external_references(html: str) -> list[str]:
-    """Everything in the page that a browser would fetch or run from outside, in order.
+    """Everything in the page that a browser would fetch, or that could make it fetch, in order.
 
-    Inline data, fragments, and links that wait for a click are fine.
+    Inline data, fragments, and links that wait for a click are fine; a script is not, for who knows what it does.
     """
     finder = _Finder()
     finder.feed(html)

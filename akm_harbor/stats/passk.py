@@ -22,7 +22,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
         ValueError: k > n (undefined, never 1.0), or counts that make no sense.
     """
     _check(n, c, k)
-    return 1.0 - math.comb(n - c, k) / math.comb(n, k)
+    return (math.comb(n, k) - math.comb(n - c, k)) / math.comb(n, k)
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:

@@ -1,7 +1,6 @@
 """Build a toolchain on this machine, from npm packages by exact version or local packages."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -152,24 +151,14 @@ def _plugin(
     own = {"akm": "akm-cli", "plugin": "akm-opencode"}
     for package in own.values():
         if not (root / "node_modules" / package / "package.json").is_file():
-            raise ToolchainError(f"the installed packages hold no {package}", hint="Check the name in the package.json.")
-    parts = {
-        part: {"package": package, **installed.get(package, {}), "entry": _entry(root / "node_modules" / package)}
-        for part, package in own.items()
+            raise ToolchainError(
+                f"the installed packages hold no {package}", hint="Check the name in the package.json."
+            )
+    parts: dict[str, dict[str, Any]] = {
+        part: {"package": package, **installed.get(package, {})} for part, package in own.items()
     }
     parts["plugin"]["packages"] = installed
     return parts
-
-
-def _entry(package: Path) -> str:
-    """The file a plugin host imports, relative to the package."""
-    manifest = _manifest(package)
-    exports = manifest.get("exports")
-    main = exports.get(".") if isinstance(exports, dict) else exports
-    while isinstance(main, dict):
-        main = main.get("bun") or main.get("import") or main.get("default")
-    entry = main if isinstance(main, str) else str(manifest.get("module") or manifest.get("main") or "index.js")
-    return entry.removeprefix("./")
 
 
 def _drop_foreign(root: Path) -> None:
@@ -179,8 +168,5 @@ def _drop_foreign(root: Path) -> None:
     for name, path in list(archive.walk(root)):
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
             raise ToolchainError(f"{name} is a link out of the package tree", path=path)
-    for folder, _dirs, files in os.walk(root):
-        for name in files:
-            path = Path(folder) / name
-            if not path.is_symlink():
-                path.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
+        if not path.is_symlink():
+            path.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)

@@ -11,7 +11,7 @@ CONFIG = f"{ROOT}/config"
 DATA = f"{ROOT}/data"
 CACHE = f"{ROOT}/cache"
 STATE = f"{ROOT}/state"
-TMP = f"{ROOT}/tmp"
+TMP = f"{ROOT}/tmp"  # noqa: S108 (not the system's)
 CONTEXT = f"{CONFIG}/context.md"
 OPENCODE_CONFIG = f"{CONFIG}/opencode.json"
 
@@ -46,7 +46,7 @@ class Logs:
 
     @property
     def opencode_log(self) -> str:
-        """opencode's own log folder (Harbor sets XDG_DATA_HOME so)."""
+        """The log folder of opencode itself (Harbor sets XDG_DATA_HOME so)."""
         return f"{self.agent}/opencode/xdg-data/opencode/log"
 
     @property

@@ -14,7 +14,9 @@ from akm_harbor.agent.pins import Spec
 def _npm(arguments: Sequence[str], cwd: Path) -> str:
     npm = shutil.which("npm")
     if npm is None:
-        raise ToolchainError("npm is not installed", hint="Install Node.js 20 or newer with npm; it is needed once, here.")
+        raise ToolchainError(
+            "npm is not installed", hint="Install Node.js 20 or newer with npm; it is needed once, here."
+        )
     quiet = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
     done = subprocess.run(
         [npm, *arguments], cwd=cwd, env={**os.environ, **quiet}, capture_output=True, text=True, check=False

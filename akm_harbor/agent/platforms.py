@@ -9,7 +9,7 @@ from akm_harbor.errors import UsageError
 
 DETECT = (
     "uname -m; if ls /lib/ld-musl-* >/dev/null 2>&1; then echo musl; else echo glibc; fi; "
-    "if [ \"$(uname -m)\" != x86_64 ] || grep -qm1 avx2 /proc/cpuinfo; then echo avx2; else echo baseline; fi"
+    'if [ "$(uname -m)" != x86_64 ] || grep -qm1 avx2 /proc/cpuinfo; then echo avx2; else echo baseline; fi'
 )
 """Shell command whose three lines `from_container` reads."""
 

@@ -93,7 +93,9 @@ def read(tree: Path, tar: Path | None = None) -> Toolchain:
     try:
         info = json.loads(path.read_text("utf-8"))
         if info["format"] != FORMAT:
-            raise ToolchainError(f"toolchain format {info['format']!r}, not {FORMAT}", path=path, hint="Build it again.")
+            raise ToolchainError(
+                f"toolchain format {info['format']!r}, not {FORMAT}", path=path, hint="Build it again."
+            )
         versions = {part: str(entry["version"]) for part, entry in info["parts"].items()}
         return Toolchain(tree, tar, str(info["digest"]), str(info["platform"]), versions)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import model, report, toolchain
+from akm_harbor.cli import corpus, model, report, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -32,6 +32,7 @@ def _main(
     """Evidence about agent memory."""
 
 
+app.add_typer(corpus.app, name="corpus")
 app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")
 app.add_typer(toolchain.app, name="toolchain")

@@ -1,0 +1,141 @@
+"""`akm-harbor corpus ...`: look after the tasks."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Tasks on disk: lint, sync, register, convert, start a new one.", no_args_is_help=True)
+
+TasksDir = Annotated[
+    Path | None, typer.Argument(help="A folder of tasks, or one task; the shipped corpus if not given.")
+]
+BundlesDir = Annotated[
+    Path | None, typer.Option("--bundles", help="Where the bundles lie, if not in ../agents/bundles or ../bundles.")
+]
+
+
+def _root(tasks: Path | None) -> Path:
+    from akm_harbor.resources import resource
+
+    return tasks if tasks is not None else resource("tasks")
+
+
+@app.command("lint", epilog="Example: akm-harbor corpus lint tasks/ --mutants 12")
+def lint_command(  # noqa: PLR0917
+    tasks: TasksDir = None,
+    bundles: BundlesDir = None,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="Also run solutions, controls and near misses.")] = True,
+    mutants: Annotated[int, typer.Option(min=0, help="Near misses tried a task; 0 for all.")] = 12,
+    akm: Annotated[str | None, typer.Option(help="An akm to ask where the gold asset ranks, e.g. `akm`.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; may be repeated.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Not this rule; may be repeated.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks run at a time.")] = 2,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules and stop.")] = False,
+) -> None:
+    """Check that tasks measure what they say they measure. Exit 1 when something is found."""
+    from rich.progress import Progress
+
+    from akm_harbor.corpus import lint, rig, rules_run
+    from akm_harbor.errors import AkmHarborError
+
+    groups = {"static", *(["run"] if run else []), *(["akm"] if akm else [])}
+    if rules:
+        for one in lint.select({"static", "run", "akm"}):
+            typer.echo(f"{one.id} ({one.group})\n  why:  {one.why}\n  mend: {one.mend}")
+        return
+    reason = rig.why_not() if run else None
+    if reason:
+        raise AkmHarborError(reason, hint="Or check without running anything: --no-run.")
+    chosen = lint.select(groups, only or (), ignore or ())
+    root = _root(tasks)
+    corpus, findings = lint.read_corpus(root, bundles)
+    with Progress(transient=True) as bar:
+        step = bar.add_task("running tasks", total=len(corpus.tasks), visible=run)
+        rules_run.PLAN = rules_run.Plan(mutants or None, jobs, akm, lambda *_: bar.advance(step))
+        findings += lint.run_rules(corpus, chosen)
+    typer.echo(lint.report(findings, root), nl=False)
+    tried = rules_run.try_all(corpus) if any(one.group == "run" for one in chosen) else []
+    for result in tried:
+        for mutant, why in result.excused:
+            typer.echo(f"right as well: {mutant}  ({why})")
+    ran = f", {sum(one.mutants for one in tried)} near misses tried" if tried else ", nothing run"
+    typer.echo(f"{len(corpus.tasks)} tasks, {len(chosen)} rules{ran}: {len(findings)} findings")
+    if findings:
+        raise typer.Exit(1)
+
+
+@app.command("sync", epilog="Example: akm-harbor corpus sync tasks/ --check")
+def sync_command(
+    tasks: TasksDir = None,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 if something is stale.")] = False,
+) -> None:
+    """Write the generated files (verifier helper, compiled workflows) into the tasks that use them."""
+    from akm_harbor.corpus.sync import sync
+    from akm_harbor.corpus.task import read_task, task_folders
+
+    stale = sync([read_task(folder) for folder in task_folders(_root(tasks))], check=check)
+    for path in stale:
+        typer.echo(f"{'stale' if check else 'wrote'} {path}")
+    typer.echo(f"{len(stale)} {'stale' if check else 'written'}")
+    if check and stale:
+        raise typer.Exit(1)
+
+
+@app.command("register", epilog="Example: akm-harbor corpus register tasks/ --version 1.0")
+def register_command(
+    tasks: TasksDir = None,
+    version: Annotated[str, typer.Option(help="The version to release.")] = "1.0",
+    check: Annotated[bool, typer.Option("--check", help="Only compare with what is released.")] = False,
+) -> None:
+    """Release the tasks as datasets in registry.json, and freeze their digests."""
+    from akm_harbor.corpus.registry import register, registry_complaints
+    from akm_harbor.corpus.task import read_task, task_folders
+
+    root = _root(tasks)
+    listed = [read_task(folder) for folder in task_folders(root)]
+    lines = registry_complaints(root, listed) if check else register(root, listed, version)
+    for line in lines:
+        typer.echo(line)
+    if check and lines:
+        raise typer.Exit(1)
+
+
+@app.command(
+    "new", epilog="Example: akm-harbor corpus new drillbit--seat-edge --bundle drillbit --gold skills/drillbit"
+)
+def new_command(
+    name: Annotated[str, typer.Argument(help="The folder's name, <domain>--<name>.")],
+    tasks: Annotated[Path, typer.Option(help="The folder of tasks.")] = Path("tasks"),
+    bundle: Annotated[str, typer.Option(help="The bundle the treatment gets.")] = "minimal",
+    gold: Annotated[str, typer.Option(help="The asset that answers the task, e.g. skills/drillbit.")] = "",
+    verifier: Annotated[str, typer.Option(help="script or pytest.")] = "script",
+) -> None:
+    """Start a task that passes the linter; then make it yours."""
+    from akm_harbor.corpus.new import new_task
+
+    for path in new_task(tasks, name, bundle=bundle, gold_ref=gold, verifier=verifier):
+        typer.echo(f"wrote {path}")
+    typer.echo(f"next: edit it, then run `akm-harbor corpus lint {tasks / name}`")
+
+
+convert = typer.Typer(help="Turn another corpus into Harbor tasks.", no_args_is_help=True)
+app.add_typer(convert, name="convert")
+
+
+@convert.command(
+    "legacy-akm-bench", epilog="Example: akm-harbor corpus convert legacy-akm-bench ~/akm-bench -o converted/"
+)
+def convert_legacy(
+    source: Annotated[Path, typer.Argument(help="A checkout with fixtures/corpus and fixtures/stashes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where tasks/ and bundles/ go; must be new or empty.")],
+) -> None:
+    """Convert a legacy akm-bench checkout. Exit 1 when a task could not be converted."""
+    from rich.progress import track
+
+    from akm_harbor.corpus.legacy import convert_checkout
+
+    result = convert_checkout(source, output, lambda items: track(items, "converting", transient=True))
+    typer.echo(result.summary())
+    if result.problems:
+        raise typer.Exit(1)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import corpus, model, report, toolchain
+from akm_harbor.cli import corpus, model, report, sandbox, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -35,4 +35,5 @@ def _main(
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")
+app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(toolchain.app, name="toolchain")

@@ -67,6 +67,7 @@ class Plan:
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "root"
+    user_line: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -95,6 +96,7 @@ class _Reader:
         self.args: dict[str, str] = {}
         self.workdir = "/"
         self.user = "root"
+        self.user_line = 0
         self.seen_from = False
 
     def read(self, text: str) -> Plan:
@@ -112,7 +114,7 @@ class _Reader:
                 getattr(self, f"_{name.lower()}")(rest)
         if not self.seen_from:
             raise self._error("there is no FROM")
-        return Plan(tuple(self.steps), self.env, self.workdir, self.user, tuple(self.notes))
+        return Plan(tuple(self.steps), self.env, self.workdir, self.user, self.user_line, tuple(self.notes))
 
     # -- one method an instruction --------------------------------------------------------
 
@@ -128,7 +130,7 @@ class _Reader:
         self.steps.append(Workdir(self.line, self.workdir))
 
     def _user(self, rest: str) -> None:
-        self.user = self._expand(rest)
+        self.user, self.user_line = self._expand(rest), self.line
         if not self.user:
             raise self._error("USER is empty")
 

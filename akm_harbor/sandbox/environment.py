@@ -8,26 +8,26 @@ import asyncio
 import inspect
 import os
 import re
-import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, override
+from typing import Any, override
 
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 
-from akm_harbor.errors import UsageError
-from akm_harbor.sandbox import dockerfile, image, root, transfer
-from akm_harbor.sandbox.failures import SandboxError, SandboxUnavailableError, SandboxUnsupportedError
+from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.sandbox import check, dockerfile, environ, image, root, transfer
+from akm_harbor.sandbox.failures import SandboxError, SandboxUnsupportedError
 from akm_harbor.sandbox.places import Places, places
 from akm_harbor.sandbox.process import Sandbox
 from akm_harbor.sandbox.protocol import Bind, Overlay, Setup
 
-# What of the host's environment variables a command in the sandbox sees.
-PASSED_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM")
 _COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml")
+_PURPOSE = "the sandbox is for demos, tests and CI: run a live model in Docker or a cloud environment"
+_OPTIONS = ("rootfs", "cache_dir", "pass_env")
 
 
 class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
@@ -36,10 +36,8 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
     Args:
         rootfs: a folder with a root file system to run on, instead of the host's system.
         cache_dir: where layers are kept (default: the user's cache, or `$AKM_HARBOR_CACHE`).
-        pass_env: names of variables of the host to pass on, besides `PASSED_VARIABLES`.
+        pass_env: names of environment variables of the host to pass on (comma-separated or a list).
     """
-
-    _own_options: ClassVar[tuple[str, ...]] = ("rootfs", "cache_dir", "pass_env")
 
     def __init__(
         self,
@@ -57,6 +55,8 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         self._image: image.Image | None = None
         self._extra_binds: list[Bind] = []
         self._binds_changed = False
+        self._sandbox_is_single_user = sys.platform == "linux" and os.geteuid() != 0
+        check.linux()
         if "auto_mounting" in inspect.signature(BaseEnvironment.__init__).parameters:
             kwargs.setdefault("auto_mounting", True)
         super().__init__(*args, **kwargs)
@@ -83,22 +83,61 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
     @classmethod
     def _check_options(cls, kwargs: dict[str, Any]) -> None:
         known = set(inspect.signature(BaseEnvironment.__init__).parameters) | {"suppress_override_warnings"}
-        unknown = sorted(set(kwargs) - known - set(cls._own_options))
+        unknown = sorted(set(kwargs) - known - set(_OPTIONS))
         if unknown:
             raise UsageError(
                 f"unknown option of the sandbox: {', '.join(unknown)}",
-                hint=f"It takes: {', '.join(cls._own_options)}.",
+                hint=f"It takes: {', '.join(_OPTIONS)}.",
             )
 
     @override
     def _validate_definition(self) -> None:
         for name in _COMPOSE_FILES:
             if (self.environment_dir / name).exists():
-                raise SandboxUnsupportedError(
-                    "the sandbox cannot run Docker Compose", path=self.environment_dir / name, hint="Use `-e docker`."
-                )
-        if (path := self.environment_dir / "Dockerfile").is_file():
-            dockerfile.read(path)
+                raise _unsupported("the sandbox cannot run Docker Compose", self.environment_dir / name)
+        if (self.environment_dir / ".dockerignore").exists():
+            raise _unsupported("the sandbox does not read .dockerignore", self.environment_dir / ".dockerignore")
+        path = self.environment_dir / "Dockerfile"
+        if path.is_file():
+            plan = dockerfile.read(path)
+            if self._sandbox_is_single_user:
+                image.check_single_user(plan, path)
+        elif self._rootfs is None:
+            wanted = self.task_env_config.docker_image
+            raise _unsupported(
+                f"the sandbox cannot run the image {wanted!r}" if wanted else "the task has no environment/Dockerfile",
+                self.environment_dir,
+                "Give the sandbox that root file system with `--ek rootfs=FOLDER`, or use `-e docker`.",
+            )
+        for mount in self._host_binds():
+            if mount["type"] != "bind":
+                raise _unsupported(f"the sandbox cannot mount a {mount['type']} at {mount['target']}", None)
+
+    # Harbor's own checks of what an environment can do, with the sandbox's type of error.
+
+    @override
+    def _validate_extra_docker_compose_support(self) -> None:
+        _typed(super()._validate_extra_docker_compose_support)
+
+    @override
+    def _validate_resource_mode_support(self) -> None:
+        _typed(super()._validate_resource_mode_support)
+
+    @override
+    def _validate_gpu_support(self) -> None:
+        _typed(super()._validate_gpu_support)
+
+    @override
+    def _validate_tpu_support(self) -> None:
+        _typed(super()._validate_tpu_support)
+
+    @override
+    def _validate_windows_support(self) -> None:
+        _typed(super()._validate_windows_support)
+
+    @override
+    def validate_network_policy_support(self, network_policy: Any = None) -> None:
+        _typed(lambda: super(SandboxEnvironment, self).validate_network_policy_support(network_policy))
 
     # -- life -----------------------------------------------------------------------------
 
@@ -106,36 +145,39 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
     async def start(self, force_build: bool) -> None:
         where = places(self._cache_dir)
         base = await asyncio.to_thread(self._base, where)
-        self._image = await image.ensure(
-            self.environment_dir,
-            base,
-            where,
-            lambda folder, overlays: self._setup(folder, overlays, ()),
-            force=force_build,
-        )
+        root.check_no_overlap(base, where.cache)
+        self._image = await image.ensure(self.environment_dir, base, where, self._setup, force=force_build)
+        self.logger.info("%s", _PURPOSE)
+        for note in self._image.plan.notes:
+            self.logger.info("Dockerfile %s", note)
         name = re.sub(r"[^A-Za-z0-9._-]", "-", self.session_id)[:60]
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=where.trials))
-        self._sandbox = await Sandbox.start(self._setup(folder, self._image.overlays(folder), self._binds()))
-        folders = [*self._mount_targets(writable_only=True)]
-        await self.ensure_dirs(folders)
+        setup = self._setup(folder, self._image.overlays(folder))
+        self._sandbox = await Sandbox.start(replace(setup, binds=self._binds()))
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
         if workdir := self.task_env_config.workdir:
             await self.ensure_dirs([workdir], chmod=False)
 
     def _base(self, where: Places) -> root.Root:
         return root.given_root(self._rootfs, where.bases) if self._rootfs else root.host_root(where.bases)
 
-    def _setup(self, folder: Path, overlays: tuple[Overlay, ...], binds: tuple[Bind, ...]) -> Setup:
-        bwrap = shutil.which("bwrap")
-        if bwrap is None:
-            raise SandboxUnavailableError("bubblewrap (bwrap) is not installed", hint="apt-get install bubblewrap")
-        return Setup(str(folder), overlays, binds, "sandbox", bwrap, os.geteuid() != 0)
+    def _setup(self, folder: Path, overlays: tuple[Overlay, ...]) -> Setup:
+        return Setup(str(folder), overlays, (), root.HOSTNAME, check.bubblewrap(), os.geteuid() != 0)
+
+    def _host_binds(self) -> list[dict[str, Any]]:
+        # Since 0.25 Harbor keeps apart what is only to be created and what is to be mounted.
+        mounts: Any = getattr(self, "_host_mounts", self._mounts)
+        return list(mounts)
 
     def _binds(self) -> tuple[Bind, ...]:
         binds = []
-        for mount in getattr(self, "_host_mounts", self._mounts):
+        trial = self.trial_paths.trial_dir.resolve()
+        for mount in self._host_binds():
             source = Path(mount["source"]).expanduser().resolve()
-            if source.is_relative_to(self.trial_paths.trial_dir.resolve()):
+            if source.is_relative_to(trial):
                 source.mkdir(parents=True, exist_ok=True)
+            if not source.exists():
+                raise SandboxError("nothing there to mount", path=source)
             binds.append(Bind(str(source), mount["target"], bool(mount.get("read_only"))))
         return (*binds, *self._extra_binds)
 
@@ -189,8 +231,14 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         sandbox = await self._running()
         assert self._image is not None
         plan = self._image.plan
-        passed = {name: os.environ[name] for name in (*PASSED_VARIABLES, *self._pass_env) if name in os.environ}
-        chosen = self._resolve_user(user)
+        passed = environ.passed_on(self._pass_env, certificates=self._rootfs is None)
+        resolved = self._resolve_user(user)
+        who = str(resolved) if resolved is not None else plan.user
+        if self._sandbox_is_single_user and who not in {"root", "0"}:
+            raise SandboxUnsupportedError(
+                f"cannot run as {who}: without root the sandbox has only one user",
+                hint="Run Harbor as root for this task.",
+            )
         emit = self._output_callback()
 
         async def on_output(part: bytes, stream: int) -> None:
@@ -201,7 +249,7 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
             ["bash", "-c", command],
             env={"PATH": dockerfile.DEFAULT_PATH, **passed, **plan.env, **(self._merge_env(env) or {})},
             cwd=cwd or self.task_env_config.workdir or plan.workdir,
-            user=str(chosen) if chosen is not None else plan.user,
+            user=who,
             network=not self._network_disabled,
             timeout=timeout_sec,
             on_output=on_output if emit else None,
@@ -231,6 +279,22 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
     @classmethod
     @override
     def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
-        if sys.platform != "linux":
-            raise SystemExit("akm-harbor: the sandbox runs on Linux only; use `-e docker`")
-        cls._check_options(kwargs or {})
+        """Refuse, before any trial, a machine that lacks what the sandbox stands on."""
+        try:
+            check.bubblewrap()
+            cls._check_options(kwargs or {})
+        except AkmHarborError as error:
+            raise SystemExit(f"akm-harbor: {error}") from None
+
+
+def _unsupported(
+    message: str, path: Path | None, hint: str = "Use `-e docker` for this task."
+) -> SandboxUnsupportedError:
+    return SandboxUnsupportedError(message, path=path, hint=hint)
+
+
+def _typed(validate: Callable[[], None]) -> None:
+    try:
+        validate()
+    except (RuntimeError, ValueError) as error:
+        raise _unsupported(str(error), None) from error

@@ -2,18 +2,18 @@
 
 import asyncio
 import contextlib
-import glob
 import hashlib
 import json
 import os
-import shutil
+import re
 import tarfile
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from akm_harbor.sandbox import dockerfile, processes, transfer
+from akm_harbor.sandbox import cleanup, dockerfile, processes, transfer
 from akm_harbor.sandbox.dockerfile import Copy, Plan, Run, Workdir
 from akm_harbor.sandbox.failures import DockerfileError, SandboxError
 from akm_harbor.sandbox.places import Places
@@ -22,8 +22,13 @@ from akm_harbor.sandbox.protocol import Overlay, Setup
 from akm_harbor.sandbox.root import Root
 
 _ENV = {"PATH": dockerfile.DEFAULT_PATH}
+_MAGIC = re.compile(r"[*?\[]")
 _LOG_TAIL = 20
 _LOCK_POLL = 0.05
+# A forced build is made once by each Harbor process, beside the layer that others may stand on.
+_FORCED = f"-forced-{os.getpid()}-{time.time_ns():x}"
+
+SetupMaker = Callable[[Path, tuple[Overlay, ...]], Setup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ async def ensure(
     context: Path,
     root: Root,
     where: Places,
-    setup: Callable[[Path, tuple[Overlay, ...]], Setup],
+    setup: SetupMaker,
     *,
     force: bool = False,
 ) -> Image:
@@ -78,29 +83,43 @@ async def ensure(
     if not plan.steps:
         return Image(root, plan, None)
     copies = {step.line: _sources(step, context, path) for step in plan.steps if isinstance(step, Copy)}
-    layer = where.images / await asyncio.to_thread(_key, plan, root, copies)
-    if layer.is_dir() and not force:
-        return Image(root, plan, layer)
-    async with _locked(layer.with_suffix(".lock")):
-        if force:
-            await asyncio.to_thread(shutil.rmtree, layer, ignore_errors=True)
-        if not layer.is_dir():
-            await _build(plan, path, copies, Image(root, plan, None), layer, setup)
+    key = await asyncio.to_thread(_key, plan, root, copies)
+    layer = where.images / (key + _FORCED if force else key)
+    if not layer.is_dir():
+        async with _locked(cleanup.build_lock(where, key)):
+            if not layer.is_dir():
+                await _build(Image(root, plan, None), layer, key, path=path, copies=copies, setup=setup)
     return Image(root, plan, layer)
 
 
+def check_single_user(plan: Plan, path: Path) -> None:
+    """Refuse a Dockerfile that needs a second user, for a sandbox without root.
+
+    Raises:
+        DockerfileError: it has a USER or a --chown that is not root.
+    """
+    wanted = [
+        (step.line, step.user if isinstance(step, Run) else step.chown)
+        for step in plan.steps
+        if isinstance(step, Run | Copy)
+    ]
+    for line, who in [*wanted, (plan.user_line, plan.user)]:
+        if who is not None and who.partition(":")[0] not in {"root", "0"}:
+            raise DockerfileError(
+                f"user {who!r}: without root the sandbox has only one user",
+                path=path,
+                line=line,
+                hint="Run Harbor as root for this task, or use `-e docker`.",
+            )
+
+
 async def _build(
-    plan: Plan,
-    path: Path,
-    copies: dict[int, list[Path]],
-    base: Image,
-    layer: Path,
-    setup: Callable[[Path, tuple[Overlay, ...]], Setup],
+    base: Image, layer: Path, key: str, *, path: Path, copies: dict[int, list[Path]], setup: SetupMaker
 ) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="build-", dir=layer.parent.parent / "trials"))
-    sandbox = await Sandbox.start(setup(folder, base.overlays(folder)))
+    folder = Path(tempfile.mkdtemp(prefix=f"{key}{cleanup.BUILDING}", dir=layer.parent))
+    sandbox = await Sandbox.start(replace(setup(folder, base.overlays(folder)), durable=True))
     try:
-        for step in plan.steps:
+        for step in base.plan.steps:
             match step:
                 case Workdir():
                     await _checked(sandbox, step.line, path, ["mkdir", "-p", "--", step.path])
@@ -115,7 +134,7 @@ async def _build(
     await asyncio.shield(sandbox.stop(remove=False))
     (folder / "upper" / "image.json").write_text(json.dumps({"base": base.root.identity, "dockerfile": str(path)}))
     (folder / "upper").rename(layer)
-    await asyncio.to_thread(transfer.remove_tree, folder)
+    await asyncio.to_thread(cleanup.remove_tree, folder)
 
 
 async def _checked(sandbox: Sandbox, line: int, path: Path, argv: list[str]) -> None:
@@ -177,9 +196,7 @@ def _sources(step: Copy, context: Path, path: Path) -> list[Path]:
     found: list[Path] = []
     for pattern in step.sources:
         relative = pattern.lstrip("/")
-        matches = (
-            sorted(glob.glob(relative, root_dir=top, include_hidden=True)) if glob.has_magic(relative) else [relative]
-        )  # noqa: PTH207 - root_dir
+        matches = sorted(top.glob(relative)) if _MAGIC.search(relative) else [relative]
         resolved = [(top / match).resolve() for match in matches]
         if any(not entry.is_relative_to(top) for entry in resolved):
             raise DockerfileError(f"COPY {pattern} leads out of the build context", path=path, line=step.line)

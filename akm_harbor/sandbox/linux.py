@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    """mount(2).
+    """Mount something, or change how it is mounted.
 
     Raises:
         OSError: the kernel refused; the message carries the options.
@@ -39,6 +39,11 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
         raise OSError(code, f"mount {kind or ''} on {target}: {os.strerror(code)} ({options or 'no options'})")
 
 
+def hide() -> None:
+    """Close /proc/self of this process to others until it runs another program."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def limit_capabilities() -> None:
     """Take from this process and its descendants every capability a container would not have."""
     for capability in range(_LAST_CAPABILITY + 1):
@@ -47,5 +52,5 @@ def limit_capabilities() -> None:
 
 
 def unmount(target: str) -> None:
-    """umount2(2), detached: also when something still has a file open there."""
+    """Take a mount away, also when something still has a file open there."""
     _libc.umount2(os.fsencode(target), 2)

@@ -5,15 +5,14 @@ import contextlib
 import itertools
 import json
 import os
-import shutil
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from akm_harbor.sandbox import protocol
+from akm_harbor.sandbox import cleanup, protocol
 from akm_harbor.sandbox.failures import SandboxError, SandboxTimeoutError
 from akm_harbor.sandbox.protocol import Bind, Command, Setup
 
@@ -23,6 +22,7 @@ _BOOT = (
     "from akm_harbor.sandbox.supervisor import main; main(int(sys.argv[2]))"
 )
 _START_TIMEOUT = 30.0
+_STOP_TIMEOUT = 60.0
 _KILL_TIMEOUT = 10.0
 # How long to wait for the end of output once a command is over: a process it left in
 # the background may hold the pipe open for ever.
@@ -58,33 +58,24 @@ class Sandbox:
         """Start a supervisor and wait until its sandbox is up.
 
         Raises:
-            SandboxError: it could not be built; the message carries the reason.
+            SandboxError: it could not be built; the message carries the reason. Its folder is gone then.
         """
-        ours, theirs = socket.socketpair()
         log = Path(setup.root) / "supervisor.log"
-        with theirs, log.open("wb") as stderr:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-S", "-E", "-c", _BOOT, str(_PACKAGE_PARENT), str(theirs.fileno()),
-                pass_fds=(theirs.fileno(),),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-                env={"PATH": os.defpath},  # nothing of the host's environment
-            )  # fmt: skip
-        sandbox = cls(process, ours, setup)
-        ready = sandbox._expect("ready")
+        sandbox: Self | None = None
         try:
-            protocol.send(ours, protocol.encode("setup", setup))
+            sandbox = cls(*await _spawn(log), setup)
+            ready = sandbox._expect("ready")
+            protocol.send(sandbox._control, protocol.encode("setup", setup))
             async with asyncio.timeout(_START_TIMEOUT):
                 await ready
         except BaseException as error:
             said = log.read_text(errors="replace").strip() if log.exists() else ""
-            await asyncio.shield(sandbox.stop(remove=True))
+            if sandbox is not None:
+                await asyncio.shield(sandbox.stop(remove=True))
+            cleanup.remove_tree(Path(setup.root))
             if isinstance(error, SandboxError | OSError | TimeoutError):
-                reason = _reason(said) or str(error)
                 raise SandboxError(
-                    f"the sandbox could not be started: {reason}",
+                    f"the sandbox could not be started: {_reason(said) or error}",
                     hint="`akm-harbor sandbox check` tells what this machine lacks.",
                 ) from error
             raise
@@ -100,6 +91,7 @@ class Sandbox:
         network: bool = True,
         timeout: float | None = None,  # noqa: ASYNC109 - Harbor's contract: the environment enforces it
         stdin: int | None = None,
+        stdout: int | None = None,
         on_output: OnOutput | None = None,
     ) -> Result:
         """Run one command to its end.
@@ -115,6 +107,7 @@ class Sandbox:
             network: whether it shares the host's network; else it sees a loopback only.
             timeout: seconds.
             stdin: a descriptor to read from; nothing when None.
+            stdout: a descriptor to write to; collected in the result when None.
             on_output: called with each chunk and its descriptor (1 or 2) as it arrives.
 
         Raises:
@@ -123,30 +116,26 @@ class Sandbox:
         """
         command = Command(next(self._ids), tuple(argv), env or {}, cwd, user, network)
         ended = self._expect(command.id)
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+        outputs = [_Output(1, on_output), _Output(2, on_output)]
         null = os.open(os.devnull, os.O_RDONLY)
         try:
-            protocol.send(
-                self._control, protocol.encode("run", command), [null if stdin is None else stdin, out_write, err_write]
-            )
+            fds = [null if stdin is None else stdin, outputs[0].write if stdout is None else stdout, outputs[1].write]
+            protocol.send(self._control, protocol.encode("run", command), fds)
         except OSError as error:
-            for fd in (out_read, err_read):
-                os.close(fd)
             self._waiting.pop(command.id, None)
+            for output in outputs:
+                output.pipe.close()
             raise SandboxError("the sandbox is gone") from error
         finally:
-            for fd in (null, out_write, err_write):
+            for fd in (null, outputs[0].write, outputs[1].write):
                 os.close(fd)
-        output = [bytearray(), bytearray()]
-        readers = [
-            asyncio.create_task(_collect(fd, number, output[number - 1], on_output))
-            for fd, number in ((out_read, 1), (err_read, 2))
-        ]
+        readers = [asyncio.create_task(output.collect()) for output in outputs]
         try:
             async with asyncio.timeout(timeout):
                 event = await asyncio.shield(ended)
-            await asyncio.wait(readers, timeout=_OUTPUT_GRACE)
+            done, _ = await asyncio.wait(readers, timeout=_OUTPUT_GRACE)
+            for reader in done:
+                reader.result()
         except BaseException as error:
             await self._kill(command.id, ended)
             if isinstance(error, TimeoutError):
@@ -156,21 +145,16 @@ class Sandbox:
             for reader in readers:
                 reader.cancel()
             await asyncio.gather(*readers, return_exceptions=True)
-        return Result(event["code"], bytes(output[0]), bytes(output[1]))
+            for output in outputs:
+                output.pipe.close()
+        return Result(event["code"], bytes(outputs[0].content), bytes(outputs[1].content))
 
     async def reset(self, binds: Sequence[Bind] | None = None) -> None:
         """Kill every process in the sandbox; files stay. New `binds` hold from the next command on."""
         if binds is not None:
-            self.setup = Setup(
-                root=self.setup.root,
-                overlays=self.setup.overlays,
-                binds=tuple(binds),
-                hostname=self.setup.hostname,
-                bwrap=self.setup.bwrap,
-                new_user_namespace=self.setup.new_user_namespace,
-            )
+            self.setup = replace(self.setup, binds=tuple(binds))
         done = self._expect("reset")
-        self._send("reset", {"binds": [_as_dict(bind) for bind in self.setup.binds]})
+        self._send("reset", {"binds": [asdict(bind) for bind in self.setup.binds]})
         await asyncio.shield(done)
 
     async def stop(self, *, remove: bool) -> None:
@@ -178,10 +162,15 @@ class Sandbox:
         with contextlib.suppress(SandboxError):
             self._send("stop", {"remove": remove})
         self._control.close()
-        await self._process.wait()
+        try:
+            async with asyncio.timeout(_STOP_TIMEOUT):
+                await self._process.wait()
+        except TimeoutError:  # its sandbox dies with it
+            self._process.kill()
+            await self._process.wait()
         await self._pump
         if remove:
-            await asyncio.to_thread(shutil.rmtree, self.setup.root, ignore_errors=True)
+            await asyncio.to_thread(cleanup.remove_tree, Path(self.setup.root))
 
     # -- talking to the supervisor ------------------------------------------------------
 
@@ -228,22 +217,46 @@ class Sandbox:
                 await asyncio.shield(asyncio.wait_for(asyncio.shield(ended), _KILL_TIMEOUT))
 
 
-async def _collect(fd: int, number: int, into: bytearray, on_output: OnOutput | None) -> None:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    pipe = os.fdopen(fd, "rb", buffering=0)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+async def _spawn(log: Path) -> tuple[asyncio.subprocess.Process, socket.socket]:
+    ours, theirs = socket.socketpair()
     try:
-        while part := await reader.read(_CHUNK):
-            into += part
-            if on_output:
-                await on_output(part, number)
-    finally:
-        transport.close()
+        with theirs, log.open("wb") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-S", "-E", "-c", _BOOT, str(_PACKAGE_PARENT), str(theirs.fileno())),
+                pass_fds=(theirs.fileno(),),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,  # Ctrl-C is for Harbor, which then stops its trials in order
+                env={"PATH": os.defpath},  # nothing of the host's environment
+            )
+    except BaseException:
+        ours.close()
+        raise
+    return process, ours
 
 
-def _as_dict(bind: Bind) -> dict[str, Any]:
-    return {"source": bind.source, "target": bind.target, "read_only": bind.read_only}
+class _Output:
+    """One output of a command: a pipe, and what came through it."""
+
+    def __init__(self, number: int, on_output: OnOutput | None) -> None:
+        read, self.write = os.pipe()
+        self.pipe = os.fdopen(read, "rb", buffering=0)
+        self.number = number
+        self.on_output = on_output
+        self.content = bytearray()
+
+    async def collect(self) -> None:
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self.pipe)
+        try:
+            while part := await reader.read(_CHUNK):
+                self.content += part
+                if self.on_output:
+                    await self.on_output(part, self.number)
+        finally:
+            transport.close()
 
 
 def _reason(log: str) -> str:

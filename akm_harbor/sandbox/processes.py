@@ -6,10 +6,12 @@ Imported only by the supervisor.
 import contextlib
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROUNDS = 50
+_KILL_SECONDS = 5.0
+_KILL_PAUSE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +92,25 @@ def become(user: Account) -> None:
         os.setuid(user.uid)
     except OSError as error:
         raise PermissionError(
-            f"cannot run as {user.name or user.uid}: the sandbox was started without root and has only one user ({error})"
+            f"cannot run as {user.name or user.uid}: without root the sandbox has only one user ({error})"
         ) from error
 
 
 def kill_tree(root: int) -> None:
-    """Kill all descendants of `root` and all members of their sessions, until none is left.
+    """Kill all descendants of `root` and all members of their sessions.
 
-    `root` itself, the child of ours that waits for the command, ends by itself then.
+    `root` is the child of ours that waits for the command and ends with it; as long as it
+    lives there is something left to kill, if only a command that is just being started.
     """
-    for _ in range(_ROUNDS):
+    deadline = time.monotonic() + _KILL_SECONDS
+    while time.monotonic() < deadline:
         table = _process_table()
-        doomed = _tree(table, root)
-        if not doomed:
+        if root not in table:
             return
-        for pid in doomed:
+        for pid in _tree(table, root):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(_KILL_PAUSE)
 
 
 def _tree(table: dict[int, tuple[int, int]], root: int) -> set[int]:

@@ -35,7 +35,10 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a supervisor needs to build a sandbox; `root` is its folder, removed at the end."""
+    """What a supervisor needs to build a sandbox; `root` is its folder, removed at the end.
+
+    `durable`: what is written has to survive a crash of the machine (an image is built).
+    """
 
     root: str
     overlays: tuple[Overlay, ...]
@@ -43,6 +46,7 @@ class Setup:
     hostname: str
     bwrap: str
     new_user_namespace: bool
+    durable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

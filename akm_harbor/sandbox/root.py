@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from akm_harbor.sandbox.cleanup import BUILDING
 from akm_harbor.sandbox.failures import SandboxError, SandboxUnavailableError
 
 # Shown as they are when they exist; a symbolic link (/bin -> usr/bin) stays one.
@@ -25,6 +26,7 @@ _SKELETON = (
     "var/cache/apt/archives/partial", "var/lib", "var/log", "var/spool", "var/local", "var/opt", "var/mail",
 )  # fmt: skip
 _LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
+HOSTNAME = "sandbox"
 _ACCOUNT_FILES = {"shadow": "passwd", "gshadow": "group"}
 
 
@@ -77,13 +79,13 @@ def given_root(rootfs: Path, bases: Path) -> Root:
             hint="Give the folder that debootstrap or an unpacked image made.",
         )
     details = rootfs.stat()
-    identity = hashlib.sha256(f"{rootfs} {details.st_ino} {details.st_mtime_ns} {_resolver()}".encode()).hexdigest()[
-        :24
-    ]
+    identity = hashlib.sha256(
+        f"{rootfs} {details.st_ino} {details.st_mtime_ns} {_resolver()} {_hosts()}".encode()
+    ).hexdigest()[:24]
 
     def make(folder: Path) -> None:
         (folder / "etc").mkdir()
-        (folder / "etc" / "resolv.conf").write_text(_resolver())
+        _write_network_files(folder / "etc")
         (folder / "etc").chmod(0o755)
         shutil.copystat(rootfs, folder)
 
@@ -138,7 +140,7 @@ def _once(path: Path, make: Callable[[Path], None]) -> Path:
     if path.is_dir():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=".building-", dir=path.parent))
+    building = Path(tempfile.mkdtemp(prefix=BUILDING, dir=path.parent))
     building.chmod(0o755)
     make(building)
     try:
@@ -186,12 +188,27 @@ def _copy_etc(source: Path, target: Path) -> None:
         rest = ":*:19000:0:99999:7:::" if name == "shadow" else ":*::"
         (target / name).write_text("".join(f"{account}{rest}\n" for account in accounts))
         (target / name).chmod(0o640)
-    (target / "resolv.conf").unlink(missing_ok=True)
-    (target / "resolv.conf").write_text(_resolver())
+    _write_network_files(target)
+
+
+def _write_network_files(etc: Path) -> None:
+    # Regular files, as in Docker: the host's resolv.conf is often a link into /run.
+    for name, text in (("resolv.conf", _resolver()), ("hosts", _hosts()), ("hostname", f"{HOSTNAME}\n")):
+        (etc / name).unlink(missing_ok=True)
+        (etc / name).write_text(text)
+
+
+def _hosts() -> str:
+    # The network, if any, is the host's own, and so are its names.
+    return f"{_text(Path('/etc/hosts')) or '127.0.0.1 localhost'}\n127.0.1.1 {HOSTNAME}\n"
 
 
 def _resolver() -> str:
+    return _text(Path("/etc/resolv.conf"))
+
+
+def _text(path: Path) -> str:
     try:
-        return Path("/etc/resolv.conf").read_text(errors="replace")
+        return path.read_text(errors="replace").rstrip("\n") + "\n"
     except OSError:
         return ""

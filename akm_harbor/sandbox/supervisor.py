@@ -10,7 +10,6 @@ Run as `python -c BOOT FD`, standard library only: it has to be up in a few mill
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -23,7 +22,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from akm_harbor.sandbox import linux, protocol, processes
+from akm_harbor.sandbox import cleanup, linux, processes, protocol
 from akm_harbor.sandbox.protocol import Bind, Command, Overlay, Setup
 
 START_TIMEOUT = 20.0
@@ -73,10 +72,11 @@ class Supervisor:
         ]
         if self.setup.new_user_namespace:
             options.append("userxattr")
-        try:  # `volatile` spares every fsync of a sandbox that will be thrown away
-            linux.mount("overlay", str(target), "overlay", 0, ",".join([*options, "volatile"]))
-        except OSError:
-            linux.mount("overlay", str(target), "overlay", 0, ",".join(options))
+        if not self.setup.durable:  # `volatile`: no fsync for what will be thrown away; Linux 5.10
+            with contextlib.suppress(OSError):
+                linux.mount("overlay", str(target), "overlay", 0, ",".join([*options, "volatile"]))
+                return
+        linux.mount("overlay", str(target), "overlay", 0, ",".join(options))
 
     # -- namespaces -------------------------------------------------------------------
 
@@ -84,6 +84,7 @@ class Supervisor:
         """Start bubblewrap unless it runs; afterwards commands can enter its namespaces."""
         if self.init_pidfd >= 0:
             return
+        self._make_mountpoints()
         status_read, status_write = os.pipe()
         hold_read, hold_write = os.pipe()
         ready_read, ready_write = os.pipe()
@@ -110,6 +111,28 @@ class Supervisor:
         os.close(status_read)
         self.init_pidfd = os.pidfd_open(status["child-pid"])
         self.hold = hold_write
+
+    def _make_mountpoints(self) -> None:
+        # In a child that has the sandbox as its root: a link in it leads nowhere else.
+        folders = [(bind.target, Path(bind.source).is_dir()) for bind in self.binds]
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.chroot(self.merged)
+                os.chdir("/")
+                for target, is_folder in folders:
+                    (Path(target) if is_folder else Path(target).parent).mkdir(parents=True, exist_ok=True)
+                    if not is_folder:
+                        Path(target).touch()
+            except BaseException as error:  # noqa: BLE001 - bubblewrap will tell
+                os.write(2, f"sandbox: {error}\n".encode())
+            finally:
+                os._exit(0)
+        while True:
+            ended, status = os.waitpid(-1, 0)
+            if ended == pid:
+                return
+            self._ended(ended, status)
 
     def down(self) -> None:
         """Kill every process in the sandbox and wait until the kernel has let go of them all."""
@@ -171,7 +194,7 @@ class Supervisor:
         """Remove the sandbox's folder; the overlays are detached first so that nothing is hidden under them."""
         for overlay in reversed(self.setup.overlays):
             linux.unmount(str(self.merged / overlay.target.lstrip("/")))
-        shutil.rmtree(self.setup.root, onexc=_force)
+        cleanup.remove_tree(Path(self.setup.root))
 
 
 def say(event: str, **values: object) -> None:
@@ -182,16 +205,6 @@ def say(event: str, **values: object) -> None:
 
 def _escape(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
-
-
-def _force(function: Any, path: str, _error: BaseException) -> None:
-    # overlayfs leaves a folder of mode 000 in its work folder
-    with contextlib.suppress(OSError):
-        Path(path).chmod(0o700)
-        if function in (os.scandir, os.open):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            function(path)
 
 
 def _read_until(fd: int, word: bytes, seconds: float) -> bytes:
@@ -213,10 +226,10 @@ def _become(argv: list[str], env: dict[str, str], fds: dict[int, int], keep: tup
         for target, source in moved.items():
             os.dup2(source, target, inheritable=True)
         for fd in keep:
-            os.set_inheritable(fd, True)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD):
+            os.set_inheritable(fd, True)  # noqa: FBT003
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        os.execve(argv[0], argv, env)
+        os.execve(argv[0], argv, env)  # noqa: S606 - no shell wanted
     except BaseException as error:  # noqa: BLE001 - a forked child must never return into the loop
         os.write(2, f"sandbox: {error}\n".encode())
     finally:
@@ -245,6 +258,7 @@ def _enter_and_run(init_pidfd: int, command: Command, fds: list[int]) -> None:
 
 def _run_inside(init_pidfd: int, command: Command, fds: list[int]) -> None:
     try:
+        linux.hide()
         os.setsid()
         os.setns(init_pidfd, _NAMESPACES | (0 if command.network else os.CLONE_NEWNET))
         account = processes.account(command.user)
@@ -292,6 +306,8 @@ def _serve(supervisor: Supervisor, wakeup: int) -> bool:
                 supervisor.down()
                 supervisor.binds = tuple(Bind(**bind) for bind in body["binds"])
                 say("reset")
+                with contextlib.suppress(OSError, RuntimeError):  # said when a command needs it
+                    supervisor.up()
             elif kind == "stop":
                 return bool(body["remove"])
 
@@ -309,8 +325,8 @@ def main(control_fd: int) -> None:
     if message is None:
         return
     setup = parse_setup(message[1])
-    lock = os.open(Path(setup.root) / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    cleanup.hold(Path(setup.root))
+    os.umask(0o022)
     supervisor = Supervisor(control, setup)
     remove = True
     try:

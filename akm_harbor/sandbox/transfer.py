@@ -9,14 +9,14 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from akm_harbor.sandbox.failures import SandboxError
-from akm_harbor.sandbox.process import Sandbox
+from akm_harbor.sandbox.process import Result, Sandbox
 
 _ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -52,10 +52,13 @@ async def download_file(sandbox: Sandbox, source: str, target: Path) -> None:
         SandboxError: there is no such file in the sandbox.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    result = await sandbox.run(["cat", "--", source], env=_ENV, network=False)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:40]}-", delete=False) as copy:
+        result = await sandbox.run(["cat", "--", source], env=_ENV, network=False, stdout=copy.fileno())
     if result.code != 0:
-        raise SandboxError(f"cannot download {source}: {result.stderr.decode(errors='replace').strip()}")
-    await asyncio.to_thread(target.write_bytes, result.stdout)
+        Path(copy.name).unlink()
+        raise SandboxError(f"cannot download {source}: {_said(result)}")
+    Path(copy.name).chmod(0o644)
+    Path(copy.name).replace(target)  # never through a link that an agent left at the target
 
 
 async def download_dir(sandbox: Sandbox, source: str, target: Path, log: logging.Logger) -> None:
@@ -65,16 +68,6 @@ async def download_dir(sandbox: Sandbox, source: str, target: Path, log: logging
         SandboxError: there is no such folder in the sandbox.
     """
     target.mkdir(parents=True, exist_ok=True)
-    result = await sandbox.run(["tar", "-C", source, "-cf", "-", "."], env=_ENV, network=False)
-    if result.code > 1:  # 1: a file changed while it was read
-        raise SandboxError(f"cannot download {source}: {result.stderr.decode(errors='replace').strip()}")
-
-    def unpack() -> None:
-        with tempfile.TemporaryFile() as packed:
-            packed.write(result.stdout)
-            packed.seek(0)
-            with tarfile.open(fileobj=packed) as archive:
-                archive.extractall(target, filter=keep)
 
     def keep(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
         try:
@@ -83,7 +76,21 @@ async def download_dir(sandbox: Sandbox, source: str, target: Path, log: logging
             log.warning("not downloaded from %s: %s", source, error)
             return None
 
-    await asyncio.to_thread(unpack)
+    def unpack(packed: BinaryIO) -> None:
+        packed.seek(0)
+        with tarfile.open(fileobj=packed) as archive:
+            archive.extractall(target, filter=keep)  # noqa: S202 - filtered by `keep`
+
+    with tempfile.TemporaryFile() as packed:
+        argv = ["tar", "-C", source, "-cf", "-", "."]
+        result = await sandbox.run(argv, env=_ENV, network=False, stdout=packed.fileno())
+        if result.code > 1:  # 1: a file changed while it was read
+            raise SandboxError(f"cannot download {source}: {_said(result)}")
+        await asyncio.to_thread(unpack, packed)
+
+
+def _said(result: Result) -> str:
+    return result.stderr.decode(errors="replace").strip()
 
 
 def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -119,18 +126,4 @@ async def unpack_inside(
         os.close(read)
         await packing
     if result.code != 0:
-        raise SandboxError(f"cannot unpack into {folder}: {result.stderr.decode(errors='replace').strip()}")
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder that overlayfs worked in, which leaves folders nobody may enter."""
-
-    def force(function: Callable[[str], object], path: str, _error: BaseException) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).chmod(0o700)
-            if function in {os.scandir, os.open, os.lstat}:
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                function(path)
-
-    shutil.rmtree(folder, onexc=force)
+        raise SandboxError(f"cannot unpack into {folder}: {_said(result)}")

@@ -68,7 +68,7 @@ def run_notebook(
         progress: show papermill's progress bar.
 
     Raises:
-        UsageError: a parameter that does not exist or cannot be encoded.
+        UsageError: a parameter that does not exist or cannot be encoded, or a kernel that does not exist.
         NotebookError: a cell failed, the kernel died, or the run ended before the last cell.
         AkmHarborError: a notebook that cannot be read, or an output that cannot be written.
     """
@@ -76,12 +76,13 @@ def run_notebook(
     known = declared(notebook)
     given = {name: encode(value, name) for name, value in (parameters or {}).items()}
     check_names(given, known)
+    _check_kernel(kernel)
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="akm-harbor-") as folder:
         work = Path(folder)
         notebook.cells.append(_sentinel(work / "reached", token))
         nbformat.write(notebook, work / "in.ipynb")
-        failure, seconds = _execute(work, given, kernel, cell_timeout, progress)
+        failure, seconds = _execute(work, given, kernel, cell_timeout, progress=progress)
         reached = work / "reached"
         complete = reached.is_file() and reached.read_text() == token
         executed = _finished(work / "out.ipynb", source, given, kernel)
@@ -96,6 +97,14 @@ def run_notebook(
             hint=f"The cells so far are in {output}.",
         )
     return NotebookRun(output, given, seconds)
+
+
+def _check_kernel(name: str) -> None:
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    known = sorted(KernelSpecManager().find_kernel_specs())
+    if name not in known:
+        raise UsageError(f"there is no kernel {name!r}", hint=f"There are {', '.join(known) or 'none'}.")
 
 
 def find_notebook(name: str) -> Path:
@@ -137,46 +146,55 @@ def _sentinel(reached: Path, token: str) -> nbformat.NotebookNode:
 
 
 def _execute(
-    work: Path,
-    parameters: Mapping[str, Any],
-    kernel: str,
-    cell_timeout: float | None,
-    progress: bool,  # noqa: FBT001
+    work: Path, parameters: Mapping[str, Any], kernel: str, cell_timeout: float | None, *, progress: bool
 ) -> tuple[str | None, float]:
     """Run papermill on files whose names hold no braces; return what went wrong, and the seconds."""
     import time
 
     import papermill
-    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     started = time.monotonic()
     failure = None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zmq and jupyter_client warn about the event loop
-            papermill.execute_notebook(
-                str(work / "in.ipynb"),
-                str(work / "out.ipynb"),
-                parameters=dict(parameters),
-                kernel_name=kernel,
-                language="python",
-                cwd=os.getcwd(),  # noqa: PTH109
-                progress_bar=progress,
-                log_output=False,
-                execution_timeout=cell_timeout,
-                extra_arguments=["--IPKernelApp.log_level=40"],  # ipykernel warns about TCP on every start
-            )
+        _papermill(work, parameters, kernel, cell_timeout, progress=progress)
     except papermill.PapermillExecutionError as error:
         failure = f"cell {error.cell_index + 1} failed: {error.ename}: {error.evalue}"
     except DeadKernelError:
         failure = "the kernel died (out of memory, or killed)"
     except CellTimeoutError:
         failure = f"a cell ran longer than {cell_timeout:g} s"
-    except NoSuchKernel as error:
-        failure = f"there is no kernel {error.name!r}; `jupyter kernelspec list` shows those there are"
     return failure, time.monotonic() - started
+
+
+def _papermill(
+    work: Path, parameters: Mapping[str, Any], kernel: str, cell_timeout: float | None, *, progress: bool
+) -> None:
+    """One run; a kernel that lost the race for its ports gets one more."""
+    import papermill
+    from zmq import ZMQError
+
+    def run() -> None:
+        papermill.execute_notebook(
+            str(work / "in.ipynb"),
+            str(work / "out.ipynb"),
+            parameters=dict(parameters),
+            kernel_name=kernel,
+            language="python",
+            cwd=os.getcwd(),  # noqa: PTH109
+            progress_bar=progress,
+            log_output=False,
+            execution_timeout=cell_timeout,
+            extra_arguments=["--IPKernelApp.log_level=40"],  # ipykernel warns about TCP on every start
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zmq and jupyter_client warn about the event loop
+        try:
+            run()
+        except ZMQError:
+            run()
 
 
 def _finished(file: Path, source: Path, parameters: Mapping[str, Any], kernel: str) -> nbformat.NotebookNode | None:

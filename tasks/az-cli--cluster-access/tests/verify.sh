@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK command commands.txt "az aks get-credentials" -- "-n|--name=tidal" "-g|--resource-group=harbour" "?-o|--output~=.+"

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "az vm identity assign --name press-01 --resource-group print" >/app/commands.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "az storage account create --name inkdrop77 --resource-group print --location northeurope --sku Standard_GRS" >/app/commands.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK command commands.txt "az resource list" -- --tag=stage=prod "-o|--output=table"

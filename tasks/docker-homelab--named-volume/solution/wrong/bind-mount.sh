@@ -1,0 +1,2 @@
+#!/bin/sh
+sed -i 's/^    image: postgres:16$/&\n    volumes:\n      - .\/ledger-data:\/var\/lib\/postgresql\/data/' /app/compose.yaml

@@ -1,0 +1,1 @@
+"""The arms: memories that can be compared, from none at all to akm."""

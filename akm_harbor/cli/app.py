@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import corpus, model, report, sandbox, toolchain
+from akm_harbor.cli import collect, corpus, model, report, sandbox, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -32,6 +32,7 @@ def _main(
     """Evidence about agent memory."""
 
 
+app.command()(collect.collect)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")

@@ -1,0 +1,242 @@
+"""From what was read to the tables of the dataset."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from akm_harbor.tables.columns import Table
+from akm_harbor.tables.dataset import MANIFEST, DatasetWriter, read_table, replace_dataset
+from akm_harbor.tables.problems import PROBLEMS, Problems
+from akm_harbor.trials import cache
+from akm_harbor.trials.akm_calls import gold_rank
+from akm_harbor.trials.collection import Options, Plan, Progress, findings_of
+from akm_harbor.trials.columns import ALL, TASKS, TRIALS
+from akm_harbor.trials.discover import JobDir, TrialDir
+from akm_harbor.trials.manifest import manifest
+from akm_harbor.trials.pool import read_all
+from akm_harbor.trials.result import timeout_in_force
+from akm_harbor.trials.settle import settle
+from akm_harbor.trials.trial import TrialRead
+
+_BATCH_ROWS = 4096
+_DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks"))
+_NOTE_ACTIONS = {
+    "naive-timestamp": "read as UTC",
+    "zero-tokens": "tokens made null",
+    "renamed-trial": "rows kept; a trial's identity is its id",
+}
+
+type Where = tuple[JobDir, TrialDir]
+
+
+def build(
+    plan: Plan, dataset: Path, options: Options, key: str, inputs: list[str], progress: Progress | None
+) -> dict[str, Any]:
+    """Read what is to be read and put the new dataset in the old one's place.
+
+    Returns:
+        The fields of a `CollectResult`, without the dataset and the time.
+    """
+    with replace_dataset(dataset) as writer:
+        batch = _Batch(writer, plan, options)
+        kept = _keep_old_rows(writer, plan, dataset)
+        for (job, trial), read in _read(plan, options, progress):
+            batch.add(job, trial, read)
+        for job in plan.found.jobs:
+            for trial in job.trials:
+                entry = plan.reused.get(trial.path)
+                if entry is not None and plan.memory is not None:
+                    batch.remember(job, trial, entry.plan, plan.memory.stamps(entry), entry.problems, entry.notes)
+        trials = pa.concat_tables([kept, batch.finish()])
+        problems = _problems(plan, batch)
+        trials = settle(trials, plan, batch.plans, problems)
+        writer.write(TRIALS, trials)
+        writer.write(TASKS, TASKS.from_rows(_task_rows(plan)))
+        writer.write(PROBLEMS, problems.table())
+        writer.write_manifest(manifest(plan, options, trials, problems))
+        summary = {
+            "n_jobs": len(plan.found.jobs),
+            "n_trials": len(trials),
+            "statuses": _counts(trials["status"]),
+            "arms": _counts(trials["arm"]),
+            "problems": dict(sorted(Counter(p.kind for p in problems).items())),
+        }
+        files = [MANIFEST, *(f"{table.name}/part-0.parquet" for table in (*ALL, PROBLEMS))]
+        writer.write_extra(cache.STATE, batch.state.state(key, inputs, summary, files))
+    return {**summary, "n_read": len(plan.todo), "n_reused": len(plan.reused), "unchanged": False}
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    return {str(v["values"]): int(v["counts"]) for v in pc.value_counts(column).to_pylist() if v["values"] is not None}
+
+
+def _read(plan: Plan, options: Options, progress: Progress | None) -> Iterator[tuple[Where, TrialRead]]:
+    todo = iter(plan.todo)
+    done, total = 0, len(plan.todo)
+    for chunk in read_all([t for _, t in plan.todo], options.reward_key, plan.tasks.now_ns, options.workers):
+        yield from zip(islice(todo, len(chunk)), chunk, strict=True)
+        done += len(chunk)
+        if progress is not None:
+            progress(done, total)
+
+
+def _keep_old_rows(writer: DatasetWriter, plan: Plan, dataset: Path) -> pa.Table:
+    """Copy the rows of unchanged trials from the old dataset; the trials' own are returned."""
+    nothing = TRIALS.from_columns({name: [] for name in TRIALS.names})
+    if not plan.reused:
+        return nothing
+    keys = pa.array([f"{e.root}\0{e.rel}" for e in plan.reused.values()])
+    old = read_table(dataset, TRIALS)
+    kept = old.filter(pc.is_in(_key(old), value_set=keys))
+    for table in _DETAIL:
+        for part in sorted((dataset / table.name).glob("*.parquet")):
+            with pq.ParquetFile(part) as file:
+                for rows in file.iter_batches(batch_size=65_536):
+                    wanted = pa.Table.from_batches([rows])
+                    wanted = wanted.filter(pc.is_in(_key(wanted), value_set=keys))
+                    if len(wanted):
+                        writer.write(table, wanted)
+    return kept
+
+
+def _key(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(rows["root"], rows["trial_path"], "\0")
+
+
+class _Batch:
+    """Turns reads into Arrow, a few thousand rows at a time, and remembers their stamps."""
+
+    def __init__(self, writer: DatasetWriter, plan: Plan, options: Options) -> None:
+        self.state = cache.StateBuilder()
+        self.plans: dict[tuple[str, str], str | None] = {}
+        self._writer = writer
+        self._plan = plan
+        self._options = options
+        self._rows: list[dict[str, Any]] = []
+        self._done: list[pa.Table] = []
+        self._details: dict[str, list[dict[str, Any]]] = {table.name: [] for table in _DETAIL}
+        self.state.others = plan.others
+        self.state.tasks = plan.tasks.stamps
+        self.state.findings = findings_of(plan)
+
+    def add(self, job: JobDir, trial: TrialDir, read: TrialRead) -> None:
+        """Take in one trial just read."""
+        row = read.row
+        self.remember(job, trial, row.get("_plan"), read.stamps, read.problems, read.notes)
+        row["root"], row["trial_path"] = job.root, f"{job.rel}/{trial.name}"
+        columns = self._plan.jobs[job.path].columns
+        row["job_name"] = columns["job_name"]
+        row["submission"] = job.submission
+        row["arm"] = arm_of(row, self._options.arm_by)
+        task = self._plan.tasks.of(row.get("task_digest"), row.get("task_name"), row.get("task_path"), job.path)
+        if task is not None:
+            _join(row, read, task.gold, task.agent_timeout)
+        self._rows.append({name: value for name, value in row.items() if not name.startswith("_")})
+        for name, rows in read.tables.items():
+            for item in rows:
+                item["trial_id"], item["root"], item["trial_path"] = row.get("trial_id"), job.root, row["trial_path"]
+                for private in [k for k in item if k.startswith("_")]:
+                    del item[private]
+            self._details[name] += rows
+        if len(self._rows) >= _BATCH_ROWS:
+            self._done.append(TRIALS.from_rows(self._rows))
+            self._rows = []
+        for table in _DETAIL:
+            if len(self._details[table.name]) >= _BATCH_ROWS:
+                self._flush(table)
+
+    def remember(
+        self,
+        job: JobDir,
+        trial: TrialDir,
+        plan: str | None,
+        stamps: list[tuple[str, int, int]],
+        problems: list[tuple[str, str, str, str]],
+        notes: dict[str, str],
+    ) -> None:
+        """Keep what the cache must know about a trial."""
+        rel = f"{job.rel}/{trial.name}"
+        self.plans[job.root, rel] = plan
+        self.state.add(trial.path, job.root, rel, plan, stamps, problems, notes)
+
+    def finish(self) -> pa.Table:
+        """Write the rest of the detail tables, and return all new trials rows."""
+        for table in _DETAIL:
+            self._flush(table)
+        return pa.concat_tables([*self._done, TRIALS.from_rows(self._rows)])
+
+    def _flush(self, table: Table) -> None:
+        # An empty table is written too: a dataset always holds all of them.
+        self._writer.write(table, table.from_rows(self._details[table.name]))
+        self._details[table.name] = []
+
+
+def _join(row: dict[str, Any], read: TrialRead, gold: tuple[str, ...], timeout: float | None) -> None:
+    """The columns that need the task."""
+    if gold:
+        for call in read.tables.get("tool_calls", ()):
+            if call.get("akm_refs"):
+                call["gold_rank"] = gold_rank(call["akm_refs"], gold)
+    if row.get("agent_timeout_seconds") is None and timeout is not None:
+        row["agent_timeout_seconds"] = timeout_in_force(row, timeout)
+
+
+def arm_of(row: dict[str, Any], arm_by: str) -> str | None:
+    """A trial's arm label (see `collect`)."""
+    by: dict[str, str | None] = {
+        "kwarg": row.get("_arm"),
+        "agent": row.get("agent_name"),
+        "job": row.get("job_name"),
+        "submission": row.get("submission"),
+        "model": row.get("model_name"),
+    }
+    if arm_by == "auto":
+        return by["kwarg"] or by["submission"] or by["agent"]
+    return by[arm_by]
+
+
+def _problems(plan: Plan, batch: _Batch) -> Problems:
+    """All problems, with paths as the person wrote the inputs."""
+    problems = Problems()
+    for finding in (*plan.found.findings, *plan.tasks.findings):
+        problems.add(_shown(finding.path, plan.found.bases), finding.kind, finding.detail, finding.action)
+    for job in plan.found.jobs:
+        place = _below(job.root, job.rel)
+        for rel, kind, detail, action in plan.jobs[job.path].problems:
+            problems.add(_below(place, rel), kind, detail, action)
+        if not job.trials:
+            problems.add(place, "no-trials", "a job without any trial directory", "no rows")
+    notes: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for entry in batch.state.entries:
+        for rel, kind, detail, action in entry.problems:
+            problems.add(_below(_below(entry.root, entry.rel), rel), kind, detail, action)
+        job_rel, _, name = entry.rel.rpartition("/")
+        for kind, detail in entry.notes.items():
+            notes.setdefault((_below(entry.root, job_rel), kind), []).append((name, detail))
+    for (place, kind), found in notes.items():
+        name, detail = found[0]
+        problems.add(place, kind, f"{len(found)} trial(s), the first {name}: {detail}", _NOTE_ACTIONS[kind])
+    return problems
+
+
+def _below(place: str, rel: str) -> str:
+    return f"{place}/{rel}" if rel and place not in ("", ".") else rel or place
+
+
+def _shown(path: str, bases: Iterable[tuple[str, str]]) -> str:
+    for base, root in bases:
+        if path == base or path.startswith(base + os.sep):
+            return _below(root, path[len(base) :].lstrip(os.sep))
+    return path
+
+
+def _task_rows(plan: Plan) -> list[dict[str, Any]]:
+    plan_tasks = [task.row for task in plan.tasks.by_path.values() if task is not None]
+    return sorted(plan_tasks, key=lambda row: (row["task_name"], row["path"]))

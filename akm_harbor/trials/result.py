@@ -1,0 +1,250 @@
+"""One trial's result.json to columns of the trials table: a pure function."""
+
+import json
+from typing import Any
+
+from akm_harbor.tables.redact import redact_text
+from akm_harbor.trials.causes import cause_of
+from akm_harbor.trials.files import TrialFiles
+from akm_harbor.trials.values import as_dict, as_float, as_int, as_list, as_text, micros, to_json
+
+MESSAGE_CHARS = 2000
+
+type Row = dict[str, Any]
+
+_NONE = type(None)
+# What Harbor documents; a field of another type makes `schema_ok` false, nothing more.
+_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("id", (str,)),
+    ("task_name", (str,)),
+    ("trial_name", (str,)),
+    ("trial_uri", (str,)),
+    ("task_id", (dict,)),
+    ("source", (str, _NONE)),
+    ("task_checksum", (str,)),
+    ("config", (dict,)),
+    ("agent_info", (dict,)),
+    ("agent_result", (dict, _NONE)),
+    ("verifier_result", (dict, _NONE)),
+    ("exception_info", (dict, _NONE)),
+    ("started_at", (str, _NONE)),
+    ("finished_at", (str, _NONE)),
+    ("environment_setup", (dict, _NONE)),
+    ("agent_setup", (dict, _NONE)),
+    ("agent_execution", (dict, _NONE)),
+    ("verifier", (dict, _NONE)),
+    ("step_results", (list, _NONE)),
+)
+
+
+def result_row(result: dict[str, Any], reward_key: str, files: TrialFiles) -> Row:
+    """The columns that result.json alone decides.
+
+    Args:
+        result: the parsed file.
+        reward_key: which key of the rewards is the primary one.
+        files: takes the problems and notes.
+    """
+    steps = [as_dict(step) for step in as_list(result.get("step_results"))]
+    info = as_dict(result.get("agent_info"))
+    row: Row = {
+        "trial_id": as_text(result.get("id")),
+        "trial_name": as_text(result.get("trial_name")),
+        "task_name": as_text(result.get("task_name")),
+        "task_checksum": as_text(result.get("task_checksum")),
+        "task_path": task_path(as_dict(result.get("task_id"))),
+        "source": as_text(result.get("source")),
+        "agent_name": as_text(info.get("name")),
+        "agent_version": as_text(info.get("version")),
+        "model_name": _model(as_dict(info.get("model_info"))),
+    }
+    _times(row, result, steps, files)
+    _rewards(row, result, reward_key, files)
+    _exception(row, result, steps)
+    _usage(row, result, steps)
+    row["schema_ok"] = _schema_ok(result)
+    return row
+
+
+def task_path(task_id: dict[str, Any]) -> str | None:
+    """A task's place as configured: a path, `url#path@commit`, or `org/name@ref`."""
+    path = as_text(task_id.get("path"))
+    url = as_text(task_id.get("git_url"))
+    if url:
+        commit = as_text(task_id.get("git_commit_id"))
+        return f"{url}#{path or ''}" + (f"@{commit}" if commit else "")
+    if path:
+        return path
+    name = as_text(task_id.get("name"))
+    if not name:
+        return None
+    org, ref = as_text(task_id.get("org")), as_text(task_id.get("ref"))
+    return (f"{org}/" if org else "") + name + (f"@{ref}" if ref else "")
+
+
+def _model(info: dict[str, Any]) -> str | None:
+    """provider/name; newer Harbor keeps the prefix inside the name, older ones split it."""
+    name, provider = as_text(info.get("name")), as_text(info.get("provider"))
+    if name and provider and "/" not in name:
+        return f"{provider}/{name}"
+    return name
+
+
+def _span(value: Any) -> tuple[int | None, int | None]:
+    span = as_dict(value)
+    return micros(span.get("started_at"))[0], micros(span.get("finished_at"))[0]
+
+
+def _seconds(value: Any) -> float | None:
+    start, end = _span(value)
+    return None if start is None or end is None else (end - start) / 1e6
+
+
+def _summed(values: list[float | None]) -> float | None:
+    """The sum, where every part that there is can be known."""
+    known = [v for v in values if v is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _times(row: Row, result: dict[str, Any], steps: list[dict[str, Any]], files: TrialFiles) -> None:
+    for name in ("started_at", "finished_at"):
+        value = result.get(name)
+        row[name], naive = micros(value)
+        if naive:
+            files.note("naive-timestamp", f"{name} has no offset; read as UTC")
+        elif row[name] is None and value is not None:
+            files.problem("result.json", "bad-timestamp", f"{name} is {str(value)[:60]!r}", "left null")
+    row["environment_seconds"] = _seconds(result.get("environment_setup"))
+    row["setup_seconds"] = _seconds(result.get("agent_setup"))
+    for column, key in (("agent_seconds", "agent_execution"), ("verifier_seconds", "verifier")):
+        row[column] = _seconds(result.get(key))
+        if row[column] is None and steps:
+            row[column] = _summed([_seconds(step[key]) for step in steps if step.get(key) is not None])
+        if row[column] is not None and row[column] < 0:
+            files.problem("result.json", "negative-duration", f"{key} ends before it starts", "left null")
+            row[column] = None
+
+
+def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFiles) -> None:
+    rewards = as_dict(result.get("verifier_result")).get("rewards")
+    if rewards is None:
+        return
+    row["rewards_json"] = json.dumps(_finite(rewards), separators=(",", ":"))[:8000]
+    if not isinstance(rewards, dict):
+        files.problem("result.json", "bad-reward", f"rewards is a {type(rewards).__name__}, not an object", "no reward")
+        return
+    row["reward_key"] = reward_key
+    if reward_key not in rewards:
+        if rewards:
+            keys = ", ".join(sorted(map(str, rewards))[:10])
+            detail = f"no key {reward_key!r} among: {keys}; name the primary one with --reward-key"
+            files.problem("result.json", "no-primary-reward", detail, "reward left null")
+        return
+    value = rewards[reward_key]
+    row["reward"] = as_float(value)
+    if row["reward"] is None:
+        files.problem(
+            "result.json", "bad-reward", f"{reward_key} is {str(value)[:60]!r}, not a finite number", "no reward"
+        )
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinities as text, so that the column holds strict JSON."""
+    if isinstance(value, float) and as_float(value) is None:
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return value
+
+
+def _exception(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) -> None:
+    """The trial's exception, else the one of the deciding step.
+
+    Harbor stops at the first step that fails without a verdict; a step that failed but was
+    graded lets the next one run. So the deciding one is the first without a reward, else the last.
+    """
+    info = as_dict(result.get("exception_info"))
+    if not info:
+        failed = [step for step in steps if as_dict(step.get("exception_info"))]
+        ungraded = [s for s in failed if not as_dict(as_dict(s.get("verifier_result")).get("rewards"))]
+        if failed:
+            info = as_dict((ungraded or failed[-1:])[0].get("exception_info"))
+    if not info:
+        return
+    message = info.get("exception_message")
+    row["exception_type"] = as_text(info.get("exception_type"), 200) or "unknown"
+    if isinstance(message, str):
+        row["exception_message"] = redact_text(message, MESSAGE_CHARS)
+    row["exception_cause"] = cause_of(row["exception_type"], message if isinstance(message, str) else None)
+
+
+def _usage(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) -> None:
+    whole = as_dict(result.get("agent_result"))
+    parts = [whole] if whole or not steps else [as_dict(s["agent_result"]) for s in steps if s.get("agent_result")]
+    for column in ("n_input_tokens", "n_cache_tokens", "n_output_tokens"):
+        values = [as_int(part.get(column)) for part in parts]
+        total = _summed([None if v is None else float(v) for v in values])
+        row[column] = None if total is None else int(total)
+    row["cost_usd"] = _summed([as_float(part.get("cost_usd")) for part in parts])
+    if row["n_input_tokens"] is not None or row["n_output_tokens"] is not None:
+        row["token_source"] = "harbor"
+
+
+def _schema_ok(result: dict[str, Any]) -> bool:
+    for name, types in _TYPES:
+        if not isinstance(result.get(name), types):
+            return False
+    rewards = as_dict(result["verifier_result"]).get("rewards")
+    if rewards is None:
+        return True
+    return isinstance(rewards, dict) and all(as_float(v) is not None for v in rewards.values())
+
+
+def timeout_in_force(row: Row, base: float) -> float | None:
+    """An agent time limit after the job's ceiling and multiplier, seconds."""
+    multiplier, ceiling = row.get("_agent_multiplier"), row.get("_agent_ceiling")
+    if multiplier is None:
+        return None
+    return float(multiplier) * (base if ceiling is None else min(base, float(ceiling)))
+
+
+def config_row(config: dict[str, Any]) -> Row:
+    """The columns that a trial's config decides (config.json, or result.json's copy)."""
+    agent = as_dict(config.get("agent"))
+    environment = as_dict(config.get("environment"))
+    verifier = as_dict(config.get("verifier"))
+    kwargs = as_dict(agent.get("kwargs"))
+    multiplier = as_float(config.get("timeout_multiplier"))
+    own = as_float(config.get("agent_timeout_multiplier"))
+    override = as_float(agent.get("override_timeout_sec"))
+    row: Row = {
+        "timeout_multiplier": 1.0 if multiplier is None and config else multiplier,
+        "environment": as_text(environment.get("import_path")) or as_text(environment.get("type")),
+    }
+    if config and row["environment"] is None:
+        row["environment"] = "docker"  # Harbor's default, which config.json leaves out
+    if kwargs:
+        row["agent_kwargs_json"] = to_json(kwargs)
+    if agent.get("model_name"):
+        row["model_name"] = as_text(agent["model_name"])
+    row["_agent_multiplier"] = own if own is not None else row["timeout_multiplier"]
+    row["_agent_ceiling"] = as_float(agent.get("max_timeout_sec"))
+    if override is not None:
+        row["agent_timeout_seconds"] = timeout_in_force(row, override)
+    timeouts = {
+        **{k: v for k, v in config.items() if k.endswith("_timeout_multiplier") and v is not None},
+        **{f"agent.{k}": v for k, v in agent.items() if k.endswith("_timeout_sec") and v is not None},
+        **{f"verifier.{k}": v for k, v in verifier.items() if k.endswith("_timeout_sec") and v is not None},
+    }
+    resources = {
+        k: v
+        for k, v in environment.items()
+        if (k.startswith("override_") and v is not None) or (k.endswith("_enforcement_policy") and v != "auto")
+    }
+    if timeouts:
+        row["timeouts_json"] = json.dumps(dict(sorted(timeouts.items())), default=str)[:2000]
+    if resources:
+        row["resources_json"] = json.dumps(dict(sorted(resources.items())), default=str)[:2000]
+    return row

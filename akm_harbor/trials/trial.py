@@ -1,0 +1,435 @@
+"""Read one trial directory into the rows of all tables. It never raises for what it finds there."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from akm_harbor.tables.redact import redact_text
+from akm_harbor.trials import delivery
+from akm_harbor.trials.akm_calls import akm_call
+from akm_harbor.trials.causes import cause_of
+from akm_harbor.trials.ctrf import read_compliance, read_tests
+from akm_harbor.trials.discover import RACY, TrialDir
+from akm_harbor.trials.evidence import Captured, mark_automatic, read_captured
+from akm_harbor.trials.files import FOLDER, TrialFiles
+from akm_harbor.trials.job import plan_of
+from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
+from akm_harbor.trials.result import Row, config_row, result_row, task_path
+from akm_harbor.trials.trajectory import AtifCall, Trajectory, parse_trajectory
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json, to_json
+
+_ARGUMENT_CHARS = 8000
+_HEAD_CHARS = 500
+_OUR_TREATMENT = "opencode-akm"
+_OUR_CONTROL = "opencode-control"
+
+
+@dataclass(slots=True)
+class TrialRead:
+    """Everything one trial directory gave.
+
+    Attributes:
+        row: the trials row, without the job's columns.
+        tables: rows of the other tables by table name, without the trial's columns.
+        stamps: what was looked at: (path below the trial, size, mtime_ns).
+        problems: (path below the trial, kind, detail, action).
+        notes: minor findings: kind -> detail.
+    """
+
+    row: Row
+    tables: dict[str, list[Row]]
+    stamps: list[tuple[str, int, int]]
+    problems: list[tuple[str, str, str, str]]
+    notes: dict[str, str]
+
+
+def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
+    """Read one trial directory.
+
+    Args:
+        trial: the directory, as discovery saw it.
+        reward_key: which key of the rewards is the primary one.
+        now_ns: when the collection began, for the cache's race rule.
+    """
+    files = TrialFiles(trial.path, now_ns)
+    files.seed(trial.files, trial.folders)
+    files.stamps.append(("", FOLDER, trial.mtime_ns))
+    row, config = _result_and_config(files, trial, reward_key)
+    tables: dict[str, list[Row]] = {}
+    if row.get("n_input_tokens") == 0 and row.get("n_output_tokens") == 0:
+        _drop_zero_tokens(row, files)
+    agents, verifiers = _phases(files)
+    if agents or verifiers:
+        _evidence(files, row, config, agents, verifiers, tables)
+    elif _expected(row, config, None):
+        _judge(row, delivery.Evidence(expected=True))
+    row["own_status"] = status_of(row)
+    return TrialRead(row, tables, files.stamps, files.problems, files.notes)
+
+
+def unread_trial(trial: TrialDir) -> TrialRead:
+    """The row of a trial whose reading killed the reader (out of memory, mostly)."""
+    row: Row = {"trial_name": trial.name, "own_status": "unreadable", "schema_ok": False}
+    problem = ("", "reader-died", "reading this trial ended the reading process", "row kept, status unreadable")
+    return TrialRead(row, {}, [("", FOLDER, RACY)], [problem], {})
+
+
+def _result_and_config(files: TrialFiles, trial: TrialDir, reward_key: str) -> tuple[Row, dict[str, Any]]:
+    """The trial's own row from result.json, else what config.json and the folder tell."""
+    result: dict[str, Any] = {}
+    state = "unfinished"
+    data = files.read("result.json")
+    if data is not None:
+        state, result = _parse_result(files, data)
+    elif "result.json" in trial.files:
+        state = "unreadable"  # there, but it could not be opened or is absurdly large
+    row: Row = {}
+    if result:
+        row = result_row(result, reward_key, files)
+    if state == "unreadable":
+        row["reward"] = None  # whatever could be rescued is evidence, not a score
+        row["schema_ok"] = False
+    if data is not None:
+        row["result_sha256"] = hashlib.sha256(data).hexdigest()
+    config = as_dict(result.get("config"))
+    if not config:
+        config = as_dict(files.read_json("config.json", "config columns left null"))
+    lock = as_dict(files.read_json("lock.json", "task digest left null"))
+    row.update({k: v for k, v in config_row(config).items() if v is not None})
+    _identity(row, trial, config, lock, files)
+    row["_plan"] = plan_of(as_dict(lock.get("task")), as_dict(config.get("agent")))
+    row["_state"] = state
+    row["_install_only"] = config.get("install_only") is True
+    return row, config
+
+
+def _parse_result(files: TrialFiles, data: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        value = parse_json(data)
+    except InvalidJsonError as error:
+        files.problem("result.json", error.kind, str(error), "row kept, status unreadable, no reward")
+        return "unreadable", as_dict(error.repaired)
+    if not isinstance(value, dict) or not ("trial_name" in value or "task_name" in value or "id" in value):
+        files.problem("result.json", "not-a-result", "JSON, but not a trial's result", "row kept, status unreadable")
+        return "unreadable", {}
+    return "read", value
+
+
+def _identity(row: Row, trial: TrialDir, config: dict[str, Any], lock: dict[str, Any], files: TrialFiles) -> None:
+    task = as_dict(lock.get("task"))
+    agent = as_dict(config.get("agent"))
+    row["task_digest"] = as_text(task.get("digest"), 200)
+    name = row.get("trial_name") or as_text(config.get("trial_name")) or trial.name
+    if name != trial.name:
+        files.note("renamed-trial", f"directory {trial.name!r}, trial_name {name!r}")
+    row["trial_name"] = name
+    if not row.get("task_name"):
+        configured = as_dict(config.get("task"))
+        folder = (as_text(configured.get("path")) or "").rstrip("/").rpartition("/")[2]
+        row["task_name"] = as_text(configured.get("name")) or folder or as_text(task.get("name"))
+        row["task_path"] = row.get("task_path") or task_path(configured)
+        row["source"] = row.get("source") or as_text(configured.get("source"))
+    if not row.get("agent_name"):
+        path = as_text(agent.get("import_path")) or ""
+        known = {"AkmOpenCode": _OUR_TREATMENT, "ControlOpenCode": _OUR_CONTROL}
+        own = known.get(path.rpartition(":")[2]) if path.startswith("akm_harbor") else None
+        row["agent_name"] = as_text(agent.get("name")) or own or path.rpartition(":")[2] or None
+    row["_arm"] = as_text(as_dict(agent.get("kwargs")).get("arm"), 200)
+    row["job_id"] = as_text(config.get("job_id"), 100)
+    source = config.get("source_trial")
+    if source:
+        given = as_dict(source)
+        row["regrade_of"] = as_text(given.get("trial_id")) or as_text(given.get("path")) or as_text(source)
+
+
+def status_of(row: Row) -> str:
+    """The trial's status by itself."""
+    state = row.pop("_state")
+    install_only = row.pop("_install_only")
+    if state != "read":
+        return str(state)
+    if install_only:
+        return "install_only"
+    scored = row.get("reward") is not None
+    if row.get("exception_type"):
+        if not scored and row.get("exception_cause") == "cancelled":
+            return "cancelled"
+        return "scored_with_error" if scored else "unscored"
+    return "scored" if scored else "unscored"
+
+
+def _phases(files: TrialFiles) -> tuple[list[str], list[str]]:
+    """Agent and verifier folders: the trial's own, else those of its steps, in order of name."""
+    _, top = files.listing("")
+    agents = ["agent"] if "agent" in top else []
+    verifiers = ["verifier"] if "verifier" in top else []
+    if "steps" in top:
+        for step in files.listing("steps")[1]:
+            _, inside = files.listing(f"steps/{step}")
+            agents += [f"steps/{step}/agent"] if "agent" in inside else []
+            verifiers += [f"steps/{step}/verifier"] if "verifier" in inside else []
+    return agents, verifiers
+
+
+def _evidence(
+    files: TrialFiles,
+    row: Row,
+    config: dict[str, Any],
+    agents: list[str],
+    verifiers: list[str],
+    tables: dict[str, list[Row]],
+) -> None:
+    """Everything beyond result.json: calls, tests, captured akm evidence, the delivery verdict."""
+    captured = Captured()
+    for agent in agents:
+        got = read_captured(files, agent)
+        if got.present or got.capture or not captured.folder:
+            captured = got
+    calls: list[Row] = []
+    reading = _Reading()
+    for agent in agents:
+        _read_calls(files, agent, captured, calls, reading)
+    _steps(row, calls, reading)
+    _stream_usage(row, reading)
+    _label(row, reading, captured)
+    mark_automatic(captured.usage, calls, known=reading.source is not None)
+    tables["tool_calls"] = calls
+    tables["akm_usage"] = captured.usage
+    tables["plugin_events"] = captured.events
+    tables["model_requests"] = captured.requests or []
+    tables["tests"] = [test for verifier in verifiers for test in read_tests(files, verifier)]
+    for number, test in enumerate(tables["tests"]):
+        test["index"] = number
+    for verifier in verifiers:
+        row["compliance_json"] = read_compliance(files, verifier) or row.get("compliance_json")
+    _capture_columns(row, captured)
+    _judge(row, _gather(row, config, captured, calls))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the trajectories and streams of a trial's agent folders add up to."""
+
+    source: str | None = None
+    n_steps: int = 0
+    first_prompt_tokens: int | None = None
+    streams: int = 0
+    steps_finished: int = 0
+    stream_tokens: tuple[int, int, int] | None = None
+    zero_tokens: bool = False
+    stream_cost: float | None = None
+    stopped: bool = False
+    asked: bool = False
+    truncated: bool = False
+    error: tuple[str, str] | None = None
+
+
+def _read_calls(files: TrialFiles, agent: str, captured: Captured, calls: list[Row], reading: _Reading) -> None:
+    stream = _stream(files, f"{agent}/opencode.txt", reading)
+    trajectory = _trajectory(files, f"{agent}/trajectory.json")
+    folders = [captured.bundle_folder] if captured.bundle_folder else []
+    if trajectory is not None and (trajectory.n_steps or stream is None):
+        reading.source = "trajectory.json"
+        reading.n_steps += trajectory.n_steps
+        reading.first_prompt_tokens = reading.first_prompt_tokens or trajectory.first_prompt_tokens
+        by_id = {call.call_id: call for call in (stream.calls if stream else ()) if call.call_id}
+        calls.extend(
+            _call_row(len(calls) + i, c, by_id.get(c.call_id), folders) for i, c in enumerate(trajectory.calls)
+        )
+    elif stream is not None:
+        reading.source = "opencode.txt"
+        reading.n_steps += stream.steps_started
+        reading.first_prompt_tokens = reading.first_prompt_tokens or stream.first_prompt_tokens
+        start = len(calls)
+        calls.extend(_call_row(start + i, None, c, folders) for i, c in enumerate(stream.calls))
+
+
+def _stream(files: TrialFiles, rel: str, reading: _Reading) -> Stream | None:
+    data = files.read(rel)
+    if data is None:
+        return None
+    stream = parse_stream(data)
+    reading.streams += 1
+    reading.steps_finished += stream.steps_finished
+    reading.stopped, reading.asked = stream.stopped, stream.asked
+    reading.truncated = stream.steps_started > stream.steps_finished
+    reading.error = stream.error or reading.error
+    reading.zero_tokens = reading.zero_tokens or stream.zero_tokens
+    if stream.tokens:
+        before = reading.stream_tokens or (0, 0, 0)
+        a, b, c = (x + y for x, y in zip(before, stream.tokens, strict=True))
+        reading.stream_tokens = (a, b, c)
+    if stream.cost is not None:
+        reading.stream_cost = (reading.stream_cost or 0.0) + stream.cost
+    return stream if stream.calls or stream.steps_started or stream.error else None
+
+
+def _trajectory(files: TrialFiles, rel: str) -> Trajectory | None:
+    data = files.read(rel)
+    if data is None:
+        return None
+    try:
+        return parse_trajectory(data)
+    except InvalidJsonError as error:
+        files.problem(rel, error.kind, str(error), "tool calls read from opencode.txt, if it is there")
+        return None
+
+
+def _call_row(index: int, atif: AtifCall | None, stream: StreamCall | None, folders: list[str]) -> Row:
+    """One row of `tool_calls`, from the trajectory, the printed stream, or both."""
+    if atif is not None:
+        tool, arguments, output, call_id = atif.tool, atif.arguments, atif.output, atif.call_id
+        step, at = atif.step_id, atif.at
+    else:
+        assert stream is not None
+        tool, arguments, call_id = stream.tool, stream.arguments, stream.call_id
+        output = stream.output if isinstance(stream.output, str) else None
+        step, at = stream.step, stream.at
+    error = stream.error if stream else None
+    akm = akm_call(tool, arguments, output if output else error, folders)
+    row: Row = {
+        "index": index,
+        "step_id": step,
+        "call_id": call_id,
+        "tool": tool,
+        "status": stream.status if stream else None,
+        "started_at": at,
+        "arguments_json": None if arguments is None else to_json(arguments, _ARGUMENT_CHARS),
+        "output_chars": None if output is None else len(output),
+        "output_head": None if output is None else redact_text(output, _HEAD_CHARS),
+        "error": redact_text(error, _HEAD_CHARS) if error else None,
+        "source": "opencode.txt" if atif is None else "trajectory.json",
+    }
+    if akm is not None:
+        row["akm_verb"] = akm.verb
+        row["akm_query"] = redact_text(akm.query, 2000) if akm.query else None
+        row["akm_refs"] = [ref[:500] for ref in akm.refs[:200]]
+        row["_answered"] = akm.answered
+    return row
+
+
+def _steps(row: Row, calls: list[Row], reading: _Reading) -> None:
+    if reading.source is None:
+        return
+    row["trajectory_source"] = reading.source
+    row["n_steps"] = reading.n_steps
+    row["n_tool_calls"] = len(calls)
+    row["n_akm_calls"] = sum(1 for c in calls if c.get("akm_verb"))
+    row["first_prompt_tokens"] = reading.first_prompt_tokens
+
+
+def _stream_usage(row: Row, reading: _Reading) -> None:
+    """Fill tokens that Harbor lacks from the printed stream, unless that has only zeros."""
+    if row.get("token_source") is None and reading.stream_tokens and not reading.zero_tokens:
+        # Harbor got no answer (a time-out, mostly), but the steps that finished were printed.
+        row["n_input_tokens"], row["n_cache_tokens"], row["n_output_tokens"] = reading.stream_tokens
+        row["token_source"] = "opencode.txt"
+        if row.get("cost_usd") is None:
+            row["cost_usd"] = reading.stream_cost
+
+
+def _drop_zero_tokens(row: Row, files: TrialFiles) -> None:
+    """Make 0 input and 0 output tokens null: an agent that ran cannot have used none."""
+    for name in ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "token_source"):
+        row[name] = None
+    files.note("zero-tokens", "0 input and 0 output tokens; made null")
+
+
+def _label(row: Row, reading: _Reading, captured: Captured) -> None:
+    """Name the known patterns behind an exception, and refine its cause by what was printed."""
+    kind = row.get("exception_type")
+    asked = reading.asked or (captured.log is not None and captured.log.asked)
+    if kind == "AgentTimeoutError":
+        if reading.stopped:
+            row["exception_label"] = "late-exit"
+        elif asked:
+            row["exception_label"] = "permission-hang"
+            row["exception_cause"] = "harness"
+    elif captured.log is not None and captured.log.plugin_error and kind:
+        row["exception_label"] = "plugin-install-failed"
+        row["exception_cause"] = "harness"
+    elif kind == "NonZeroAgentExitCodeError" and reading.error and row.get("exception_cause") == "unclassified":
+        name, message = reading.error
+        row["exception_cause"] = cause_of(kind, f'"name":"{name}"') or "unclassified"
+        row["exception_message"] = redact_text(f"{name}: {message} | {row.get('exception_message') or ''}", 2000)
+
+
+def _capture_columns(row: Row, captured: Captured) -> None:
+    capture = captured.capture
+    for name in (
+        "opencode_version",
+        "akm_version",
+        "plugin_version",
+        "toolchain_digest",
+        "install",
+        "title",
+        "context",
+    ):
+        row[name] = as_text(capture.get(name), 300)
+    row["bundle"] = as_text(capture.get("bundle"), 300)
+    row["bundle_digest"] = captured.bundle_digest
+    row["_arm"] = row.get("_arm") or as_text(capture.get("arm"), 200)
+    if row["akm_version"] is None and captured.log is not None:
+        row["akm_version"] = captured.log.version
+    if captured.requests is not None:
+        row["n_requests"] = sum(1 for r in captured.requests if r["kind"] == "main")
+
+
+def _expected(row: Row, config: dict[str, Any], captured: Captured | None) -> bool | None:
+    """Whether this is a treatment arm: as captured, else by our own agents' names."""
+    capture = captured.capture if captured else {}
+    if isinstance(capture.get("akm_expected"), bool):
+        return bool(capture["akm_expected"])
+    path = as_text(as_dict(config.get("agent")).get("import_path")) or ""
+    name = row.get("agent_name")
+    if name == _OUR_TREATMENT or (path.startswith("akm_harbor") and path.endswith(":AkmOpenCode")):
+        return not row.get("_install_only")
+    if captured is not None and captured.present:
+        return True
+    if name == _OUR_CONTROL or (captured is not None and captured.requests is not None):
+        return False
+    return None
+
+
+def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: list[Row]) -> delivery.Evidence:
+    """The evidence as the verdict wants it."""
+    capture, log = captured.capture, captured.log
+    main = [r for r in captured.requests or () if r["kind"] == "main"]
+    akm = [c for c in calls if c["tool"].startswith("akm_")]
+    added = [r["added_chars"] for r in main if r["added_chars"] is not None]
+    inject = capture.get("inject")
+    return delivery.Evidence(
+        expected=_expected(row, config, captured),
+        captured=captured.present,
+        session_started=any(e["event"] == "session_started" for e in captured.events),
+        cli_resolved=log is not None and log.cli_resolved,
+        cli_failed=log is not None and log.cli_failed,
+        helper_failures=log.helper_failures if log else 0,
+        plugin_error=log is not None and log.plugin_error,
+        cli_worked=any(
+            e["status"] == "ok" and e["refs"] and e["event"] in ("prompt_recall", "feedback_recorded")
+            for e in captured.events
+        ),
+        index_entries=captured.index_entries,
+        live_entries=captured.live_entries,
+        bundle_files=captured.bundle_files,
+        declared_empty=capture.get("bundle") == "empty",
+        selfcheck_ok=captured.selfcheck_ok,
+        main_requests=None if captured.requests is None else len(main),
+        tools_offered=any(r["n_akm_tools"] for r in main) if main else None,
+        context_injected=any(n > 0 for n in added) if added else None,
+        title_injected=any((r["added_chars"] or 0) > 0 for r in captured.requests or () if r["kind"] == "title"),
+        tools_wanted=capture.get("tools") not in ("off", False),
+        context_wanted=inject not in ("off", False) and capture.get("title") not in ("on", True),
+        akm_calls=len(akm),
+        akm_failed=sum(1 for c in akm if c["status"] == "error" or (c.get("_answered") is False and c["error"])),
+        akm_answered=sum(1 for c in akm if c.get("_answered") and c["status"] != "error"),
+    )
+
+
+def _judge(row: Row, evidence: delivery.Evidence) -> None:
+    judged = asdict(delivery.verdict(evidence))
+    row["treatment_delivered"] = judged.pop("delivered")
+    reasons = judged.pop("reasons")
+    row["delivery_reasons"] = list(reasons) if reasons else None
+    row.update(judged)

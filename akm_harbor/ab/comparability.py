@@ -67,7 +67,7 @@ def comparability(
         raise UsageError(f"no comparability check {unknown[0]!r}", hint=f"There are {', '.join(sorted(known))}.")
     graded = [_final(c, strict=strict, accepted=c.name in accept) for c in checks]
     order: dict[Grade, int] = {"fatal": 0, "caveat": 1, "note": 2, "ok": 3}
-    return tuple(sorted(graded, key=lambda c: order[c.grade]))
+    return tuple(sorted(graded, key=lambda c: (order[c.grade], not c.compared)))
 
 
 def _final(check: Check, *, strict: bool, accepted: bool) -> Check:

@@ -9,6 +9,8 @@ from akm_harbor.stats.attempts import TIED, Attempts, attempt_counts, within_var
 from akm_harbor.stats.paired import task_differences
 from akm_harbor.stats.results import Estimate, NotEstimable, Result
 
+_QUANTILES = 4_000
+
 
 @dataclass(frozen=True, slots=True)
 class Components:
@@ -145,13 +147,18 @@ def _normal_factor(alpha: float, power: float) -> float:
 
 
 def _student_factor(n: int, alpha: float, power: float) -> float:
-    """Noncentrality at which a two-sided one-sample t test of n tasks has the power."""
+    """Noncentrality at which a two-sided one-sample t test of n tasks has the power.
+
+    The noncentral t is averaged over quantiles of its chi-square: scipy's own is NaN at one or two
+    degrees of freedom.
+    """
     df = n - 1
-    critical = float(stats.t.ppf(1 - alpha / 2, df))
+    quantiles = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    limits = float(stats.t.ppf(1 - alpha / 2, df)) * np.sqrt(stats.chi2.ppf(quantiles, df) / df)
 
     def missing(shift: float) -> float:
-        rejected = stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift)
-        return float(rejected) - power
+        rejected = stats.norm.sf(limits - shift) + stats.norm.cdf(-limits - shift)
+        return float(rejected.mean()) - power
 
     high = _normal_factor(alpha, power)
     while missing(high) < 0:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 Shape = Literal["pocock", "obrien-fleming"]
-_POINTS = 801
+_POINTS = 401
 
 
 def boundaries(looks: int | Sequence[float], shape: Shape = "obrien-fleming", alpha: float = 0.05) -> tuple[float, ...]:

@@ -98,6 +98,17 @@ def test_minimum_detectable_has_its_power_in_simulation():
     assert mde_from_spread(0.2 / np.sqrt(19), 19).value == pytest.approx(found.value)
 
 
+@pytest.mark.parametrize("n", [3, 5, 19, 89])
+def test_student_factor_against_the_noncentral_t(n):
+    found = mde_from_spread(1.0, n).value
+    critical = stats.t.ppf(0.975, n - 1)
+    assert stats.nct.sf(critical, n - 1, found) + stats.nct.cdf(-critical, n - 1, found) == pytest.approx(0.8, abs=2e-4)
+
+
+def test_two_tasks_need_an_enormous_difference():
+    assert mde_from_spread(1.0, 2).value > 10
+
+
 def test_more_tasks_and_more_attempts_see_smaller_differences():
     def mde(n, k):
         return minimum_detectable(n, REFERENCE, k, k).value

@@ -29,7 +29,7 @@ const akm = async (args, env) => {
   } catch {
     // Not JSON: `stdout` says what it was.
   }
-  return { args, code, stdout: stdout.slice(0, 2000), stderr: stderr.slice(0, 2000), json }
+  return { args, code, stdout: stdout.slice(0, 2000), stderr: stderr.slice(0, 2000), json: () => json }
 }
 
 const timed = async (step, work) => {
@@ -43,9 +43,9 @@ const timed = async (step, work) => {
 
 const buildIndex = async () => {
   const call = await akm(["index", "--format", "json"], marked)
-  writeFileSync(join(spec.out, "index.json"), `${JSON.stringify(call.json ?? call, null, 2)}\n`)
-  const entries = Number(call.json?.totalEntries ?? 0)
-  return { ok: call.code === 0 && call.json !== null, total_entries: entries, detail: call.code === 0 ? "" : call.stderr.slice(0, 300) }
+  writeFileSync(join(spec.out, "index.json"), `${JSON.stringify(call.json() ?? call, null, 2)}\n`)
+  const entries = Number(call.json()?.totalEntries ?? 0)
+  return { ok: call.code === 0 && call.json() !== null, total_entries: entries, detail: call.code === 0 ? "" : call.stderr.slice(0, 300) }
 }
 
 const onCopy = () => {
@@ -63,16 +63,16 @@ const onCopy = () => {
 
 const check = async () => {
   const env = onCopy()
-  const version = await akm(["--version"], env)
-  if (version.code !== 0) return { ok: false, detail: `akm --version: exit ${version.code}: ${version.stderr || version.stdout}`.slice(0, 300), calls: [version] }
-  // An empty query lists what is indexed; the first read builds a missing index, here on the copy.
+  // An empty query lists what is indexed; the first read builds a missing index, here
+  // on the copy, and only then can info count it.
+  const version = akm(["--version"], env)
   const search = await akm(["search", "", "--limit", "1", "--format", "json", "--no-track-usage"], env)
   const info = await akm(["info", "--format", "json"], env)
-  const calls = [version, search, info]
-  const hits = search.json?.hits?.length ?? 0
-  const entries = Number(info.json?.indexStats?.entryCount ?? 0)
+  const calls = [await version, search, info]
+  const hits = search.json()?.hits?.length ?? 0
+  const entries = Number(info.json()?.indexStats?.entryCount ?? 0)
   const failed = calls.find((call) => call.code !== 0)
-  if (failed) return { ok: false, detail: `akm ${failed.args[0]}: exit ${failed.code}: ${failed.stderr}`.slice(0, 300), calls }
+  if (failed) return { ok: false, detail: `akm ${failed.args[0]}: exit ${failed.code}: ${failed.stderr || failed.stdout}`.slice(0, 300), calls }
   if (hits === 0 || entries === 0) return { ok: false, detail: `akm answers but holds nothing: ${entries} entries, ${hits} hits`, calls }
   return { ok: true, detail: `${entries} entries`, calls }
 }

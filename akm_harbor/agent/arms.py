@@ -63,7 +63,7 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
 
     @classmethod
     def _check(cls, options: ControlOptions) -> None:
-        if options.skip_install:
+        if getattr(options, "skip_install", False):  # Harbor 0.26 and newer have it
             raise ConfigConflictError(
                 "skip_install would skip the arm itself",
                 hint="A toolchain that is in the image or mounted by the job is found without it.",
@@ -349,9 +349,9 @@ class AkmOpenCode(ControlOpenCode):
 
     @override
     async def _boot(self, environment: BaseEnvironment) -> None:
-        await super()._boot(environment)
         command = f"{layout.TOOLCHAIN}/bin/bun {layout.TOOLCHAIN}/scripts/prepare.js {layout.CONFIG}/prepare.json"
-        done = await environment.exec(command, env=self._environment(), timeout_sec=300)
+        preparing = environment.exec(command, env=self._environment(), timeout_sec=300)
+        _, done = await asyncio.gather(super()._boot(environment), preparing)
         self._prepared = akm.read_prepared(done.stdout, done.stderr, done.return_code)
         self._timings = dict(self._prepared.timings)
         self._capture_note = "the self-check failed: the agent was not run"

@@ -28,7 +28,6 @@ except ImportError:  # Harbor 0.22 to 0.24
         prompt_template_path: str | None = None
         opencode_config: dict[str, Any] | None = None
         variant: str | None = None
-        skip_install: bool = False
 
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         version: str | None = None
         prompt_template_path: str | None = None
         opencode_config: dict[str, Any] | None = None
-        skip_install: bool = False
 else:
     BaseOptions = _HarborOptions
 

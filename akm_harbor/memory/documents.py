@@ -37,6 +37,7 @@ class Piece:
         text: what is stored.
         date: the session's date, as published.
         order: its place as text that sorts.
+        tie: what decides between equal scores: the dialogue id of a LoCoMo turn, as in the reference, else the order.
         turns: ids of the turns in it.
         session: id of its session.
     """
@@ -45,6 +46,7 @@ class Piece:
     text: str
     date: str | None
     order: str
+    tie: str
     turns: tuple[str, ...]
     session: str
 
@@ -132,11 +134,13 @@ class History:
     def _piece(self, key: str, place: int, session: Session, turns: Sequence[tuple[int, Turn]]) -> Piece:
         # Upstream joins the user turns of a LongMemEval session by a space.
         glue = " " if self.benchmark == longmemeval.BENCHMARK and self.corpus == USER_ONLY else "\n"
+        order = f"{place:06d}:{turns[0][0] if turns else 0:06d}"
         return Piece(
             key=key,
             text=glue.join(self.turn_text(turn) for _, turn in turns),
             date=session.date,
-            order=f"{place:06d}:{turns[0][0] if turns else 0:06d}",
+            order=order,
+            tie=turns[0][1].turn_id if self.benchmark == locomo.BENCHMARK and self.granularity == TURN else order,
             turns=tuple(turn.turn_id for _, turn in turns),
             session=session.session_id,
         )
@@ -154,7 +158,7 @@ def name_documents(history: History, seed: int) -> dict[str, Document]:
     """
     salt = f"{seed}/{history.instance.instance_id}/{history.granularity}"
     named = [
-        (piece.key, Document(opaque_name(salt, number), piece.text, piece.order, piece.date))
+        (piece.key, Document(opaque_name(salt, number), piece.text, piece.order, piece.date, piece.tie))
         for number, piece in enumerate(history.pieces)
     ]
     random.Random(salt).shuffle(named)  # noqa: S311

@@ -31,14 +31,21 @@ class Document:
     Attributes:
         name: opaque, made from a salt; says nothing about the content.
         text: what is stored and searched.
-        order: its place in the history, the same whatever its name: ties are broken by it.
+        order: its place in the history, the same whatever its name.
         date: when it was said, as published.
+        tie: what decides between equal scores; empty: the order.
     """
 
     name: str
     text: str
     order: str
     date: str | None = None
+    tie: str = ""
+
+    @property
+    def tie_break(self) -> str:
+        """What decides between equal scores: never the name, which is random."""
+        return self.tie or self.order
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def hits(cli: AkmCli, command: str, flags: tuple[str, ...], query: str, limit: i
     """(document name, score) of a query, best first; a document's fragments count once.
 
     The name is the last part of the hit's reference, `bundle//` and `#fragment` cut off. A hit
-    without a score gets minus its rank, so that it is tied with none.
+    without a score gets 1 / rank, so that it is tied with none.
 
     Raises:
         AkmError: the call failed, or a hit carries neither a reference nor a path.
@@ -116,11 +116,11 @@ def hits(cli: AkmCli, command: str, flags: tuple[str, ...], query: str, limit: i
     if not isinstance(listed, list):
         raise AkmOutputError(f"`akm {command}` printed no list of hits: {sorted(reply.data)}")
     found: dict[str, float] = {}
-    for rank, hit in enumerate(listed):
+    for rank, hit in enumerate(listed, start=1):
         if not isinstance(hit, dict):
             raise AkmOutputError(f"`akm {command}` printed a hit that is no object")
         score = hit.get("score")
-        number = float(score) if isinstance(score, int | float) else -float(rank)
+        number = float(score) if isinstance(score, int | float) else 1 / rank
         found.setdefault(_name(hit, command), number)
     return list(found.items())
 

@@ -36,13 +36,13 @@ class Dense:
 
     def ingest(self, documents: Sequence[Document]) -> Ingested:
         """Embed documents."""
-        ordered = sorted(documents, key=lambda document: document.order)
+        ordered = sorted(documents, key=lambda document: document.tie_break)
         self._names = [document.name for document in ordered]
         self._vectors = self._model.embed([document.text for document in ordered])
         return Ingested(len(documents), self._vectors.nbytes)
 
     def search(self, query: Query, k: int) -> list[Hit]:
-        """The best k documents; ties go to what was said first."""
+        """The best k documents; ties go by the documents' places."""
         if not self._names:
             return []
         cosines = np.round(self._vectors @ self._model.embed([query.text])[0], _DECIMALS)

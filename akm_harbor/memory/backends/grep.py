@@ -40,30 +40,30 @@ class Grep:
         """
         self._path, self._version = _grep()
         self._folder = work / "files"
-        self._order: dict[str, str] = {}
+        self._tie: dict[str, str] = {}
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
-        self._order = {}
+        self._tie = {}
 
     def ingest(self, documents: Sequence[Document]) -> Ingested:
         """Write one file a document."""
         for document in documents:
             (self._folder / f"{document.name}.md").write_text(document.text)
-            self._order[document.name] = document.order
+            self._tie[document.name] = document.tie_break
         return Ingested(len(documents), sum(len(document.text.encode()) for document in documents))
 
     def search(self, query: Query, k: int) -> list[Hit]:
-        """The best k files; ties go to what was said first.
+        """The best k files; ties go by the documents' places.
 
         Raises:
             BackendError: grep failed.
         """
         words = text.keywords(query.text) or list(dict.fromkeys(text.tokens(query.text)))
-        if not words or not self._order:
+        if not words or not self._tie:
             return []
         patterns = [part for word in words for part in ("-e", word)]
         command = [self._path, "-r", "-i", "-o", "-w", "-F", *patterns, "--", "."]
@@ -82,7 +82,7 @@ class Grep:
         for line in done.stdout.splitlines():
             if match := _LINE.match(line.removeprefix("./")):
                 found[match[1]][match[2].lower()] += 1
-        ranked = sorted(found, key=lambda name: (-len(found[name]), -found[name].total(), self._order[name]))
+        ranked = sorted(found, key=lambda name: (-len(found[name]), -found[name].total(), self._tie[name]))
         # Distinct words decide; the count only parts those that are level, so it stays below 1.
         return [Hit(name, len(found[name]) + 1 - 1 / (1 + found[name].total())) for name in ranked[:k]]
 

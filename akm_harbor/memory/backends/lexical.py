@@ -24,10 +24,10 @@ _TOKENIZER = "[a-z0-9]+ of the lower-cased text"
 
 
 class _Index:
-    """An inverted index over documents in their own order: arrays do not depend on who came first."""
+    """An inverted index over documents by tie-break: arrays do not depend on who came first."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        ordered = sorted(documents, key=lambda document: document.order)
+        ordered = sorted(documents, key=lambda document: document.tie_break)
         self.names = [document.name for document in ordered]
         counts = [Counter(text.tokens(document.text)) for document in ordered]
         self.lengths = np.array([count.total() for count in counts], dtype=np.float64)
@@ -89,7 +89,7 @@ class Bm25:
         return scores
 
     def search(self, query: Query, k: int) -> list[Hit]:
-        """The best k documents; ties go to what was said first."""
+        """The best k documents; ties go by the documents' places."""
         return self._index.best(self.scores(query.text), k)
 
     def describe(self) -> Description:
@@ -122,7 +122,7 @@ class BagOfWords:
         return Ingested(len(documents), index.size())
 
     def search(self, query: Query, k: int) -> list[Hit]:
-        """The best k documents; ties go to what was said first."""
+        """The best k documents; ties go by the documents' places."""
         wanted = Counter(text.tokens(query.text))
         dots = np.zeros(len(self._index.names))
         for word, times in wanted.items():

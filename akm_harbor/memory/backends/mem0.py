@@ -90,7 +90,7 @@ class Mem0:
         stored = 0
         for document in sorted(documents, key=lambda document: document.order):
             added = self._memory.add(
-                document.text, user_id=_USER, metadata={"name": document.name, "order": document.order}, infer=False
+                document.text, user_id=_USER, metadata={"name": document.name, "tie": document.tie_break}, infer=False
             )
             stored += len(added["results"])
         if stored != len(documents):
@@ -99,7 +99,7 @@ class Mem0:
         return Ingested(stored, size, 0)
 
     def search(self, query: Query, k: int) -> list[Hit]:
-        """The best k memories; equal scores go to what was said first.
+        """The best k memories; equal scores go by the documents' places.
 
         Raises:
             ContaminationError: a memory that was never stored here.
@@ -112,7 +112,7 @@ class Mem0:
             name = (memory.get("metadata") or {}).get("name")
             if name not in self._names:
                 raise ContaminationError(f"mem0 returned {name!r}, which was never stored in this history")
-            hits.append((-float(memory["score"]), memory["metadata"]["order"], name))
+            hits.append((-float(memory["score"]), memory["metadata"]["tie"], name))
         return [Hit(name, -score) for score, _, name in sorted(hits)]
 
     def describe(self) -> Description:

@@ -76,7 +76,8 @@ class Oracle:
 
     def search(self, query: Query, k: int) -> list[Hit]:
         """The evidence, in the order it was said."""
-        return [Hit(name, 1.0) for name in sorted(query.gold, key=self._order.__getitem__)[:k]]
+        found = sorted(query.gold, key=self._order.__getitem__)[:k]
+        return [Hit(name, 1 / rank) for rank, name in enumerate(found, start=1)]
 
     def describe(self) -> Description:
         """Name, version and settings."""

@@ -75,7 +75,7 @@ def as_dataset(inputs: Sequence[Path], work: Path) -> Path:
     for path in inputs:
         if not path.exists():
             raise AkmHarborError("no such file or folder", path=path, hint="Give a dataset or job directories.")
-    from akm_harbor.trials.collect import collect
+    from akm_harbor.trials import collect
 
     target = work / "dataset"
     collect(list(inputs), target)

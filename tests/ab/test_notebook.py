@@ -1,0 +1,75 @@
+"""The notebook three ways on the shipped sample: the same numbers each time."""
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from akm_harbor.ab.notebook import compare
+from akm_harbor.ab.page import SECTIONS
+from akm_harbor.ab.run import report
+from akm_harbor.report.notebook_html import export_html
+from akm_harbor.report.notebooks import NotebookError, run_notebook
+from akm_harbor.report.offline import external_references
+from akm_harbor.resources import resource
+
+SAMPLE = resource("notebooks", "sample", "ab-jobs")
+
+
+def numbers(folder):
+    """The verdict without what differs by place."""
+    found = json.loads((folder / "verdict.json").read_text())
+    found.pop("manifest")
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    out = tmp_path_factory.mktemp("expected")
+    report([SAMPLE], "pre-opencode", "akm-opencode", out)
+    return numbers(out)
+
+
+def test_sample_jobs_have_known_rewards(expected):
+    assert (expected["headline"]["baseline"], expected["headline"]["treatment"]) == pytest.approx((13 / 24, 14 / 24))
+    assert expected["outcome"] == "no-clear-difference"
+    assert expected["headline"]["n_tasks"] == 8
+
+
+def test_default_parameters_show_the_sample(expected, tmp_path):
+    notebook = resource("notebooks", "ab_report.ipynb")
+    run = run_notebook(notebook, tmp_path / "ab_report.ipynb", {"out": tmp_path})
+    assert numbers(tmp_path) == expected
+    page = export_html(run.output, tmp_path / "page.html").read_text()
+    assert external_references(page) == []
+    assert "a difference of +4.2 points" in page
+    shown = nbformat.read(notebook, as_version=4).cells
+    assert all(any(f'show(made, "{name}")' in c.source for c in shown) for name in ("headline", *SECTIONS))
+
+
+def test_papermill_command_line_with_plain_strings(expected, tmp_path):
+    given = {"source": str(SAMPLE), "level": "0.95", "strict": "False", "margin": "0", "out": str(tmp_path / "o")}
+    raw = [part for name, value in given.items() for part in ("-r", name, value)]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        resource("notebooks", "ab_report.ipynb"),
+        tmp_path / "out.ipynb",
+        *raw,
+    ]
+    subprocess.run([str(c) for c in command], check=True, capture_output=True, cwd=tmp_path)
+    assert numbers(tmp_path / "o") == expected
+
+
+def test_bad_arm_fails_in_the_notebook_with_the_same_message(tmp_path):
+    with pytest.raises(NotebookError, match="no arm 'pre-opncode'"):
+        run_notebook(resource("notebooks", "ab_report.ipynb"), tmp_path / "x.ipynb", {"baseline": "pre-opncode"})
+
+
+def test_several_sources_with_commas(expected, tmp_path):
+    source = f"{SAMPLE / 'ab-baseline'}, {SAMPLE / 'ab-treatment'}"
+    compare(source, "pre-opencode", "akm-opencode", out=str(tmp_path))
+    assert numbers(tmp_path) == expected

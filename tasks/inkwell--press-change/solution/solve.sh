@@ -1,0 +1,5 @@
+#!/bin/sh
+cd /app
+cp press.yaml press.20.yaml
+sed -i -e 's/^edition: 20$/edition: 21/' -e 's/^  flow: 1800$/  flow: 3600/' press.yaml
+echo "21 post nib" >>CHANGES

@@ -1,0 +1,2 @@
+#!/bin/sh
+sed -i -e 's/^edition: 7$/edition: 8/' -e 's/^  every: 2$/  every: 9/' -e 's/^  miss: 2$/  miss: 4/' /app/press.yaml

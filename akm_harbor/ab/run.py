@@ -1,7 +1,7 @@
 """From inputs to files: what the command line, the notebook and the job plugin all call."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,8 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def as_dataset(inputs: Sequence[Path], work: Path) -> Path:
-    """A dataset as it is; anything else is collected into `work/dataset` first.
+def as_dataset(inputs: Sequence[Path], work: Path, progress: Callable[[int, int], None] | None = None) -> Path:
+    """A dataset as it is; anything else is collected into `work/dataset` first, only what changed since.
 
     Raises:
         AkmHarborError: nothing there, or nothing that can be collected.
@@ -78,7 +78,7 @@ def as_dataset(inputs: Sequence[Path], work: Path) -> Path:
     from akm_harbor.trials import collect
 
     target = work / "dataset"
-    collect(list(inputs), target)
+    collect(list(inputs), target, progress=progress)
     return target
 
 
@@ -107,6 +107,7 @@ def report(
     *,
     options: Mapping[str, Any] | None = None,
     task_names: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Made:
     """Analyse, and write `report.html` and `verdict.json` into `out`.
 
@@ -115,7 +116,7 @@ def report(
     """
     parsed = parse_options(options or {})
     names = read_task_names(task_names)
-    result = analyse(as_dataset(inputs, out), baseline, treatment, parsed, names)
+    result = analyse(as_dataset(inputs, out, progress), baseline, treatment, parsed, names)
     page, verdict_file = out / "report.html", out / "verdict.json"
     write_output(page, render_page(result))
     write_json(verdict_file, verdict_document(result))

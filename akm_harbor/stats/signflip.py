@@ -80,6 +80,8 @@ def _rational(number: float | Fraction) -> Fraction | None:
 
 
 def _mean(values: NDArray[np.float64]) -> Fraction | None:
+    if (values == np.rint(values)).all():  # rewards of 0 and 1, nearly always
+        return Fraction(int(values.sum()), values.size)
     fractions = [_rational(v) for v in values]
     known = [f for f in fractions if f is not None]
     return sum(known, Fraction(0)) / len(known) if len(known) == len(fractions) else None

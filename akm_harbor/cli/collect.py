@@ -59,7 +59,7 @@ def _bar(stack: ExitStack) -> Callable[[int, int], None]:
     import sys
 
     if not sys.stderr.isatty():
-        return lambda done, total: None
+        return lambda _done, _total: None
     update: list[Callable[[int, int], None]] = []
 
     def advance(done: int, total: int) -> None:

@@ -16,13 +16,15 @@ from akm_harbor.tables.dataset import MANIFEST, DatasetWriter, read_table, repla
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.trials import cache
 from akm_harbor.trials.akm_calls import gold_rank
-from akm_harbor.trials.collection import Options, Plan, Progress, findings_of
+from akm_harbor.trials.collection import Progress
 from akm_harbor.trials.columns import ALL, TASKS, TRIALS
 from akm_harbor.trials.discover import JobDir, TrialDir
 from akm_harbor.trials.manifest import manifest
+from akm_harbor.trials.plan import Options, Plan
 from akm_harbor.trials.pool import read_all
 from akm_harbor.trials.result import timeout_in_force
 from akm_harbor.trials.settle import settle
+from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.trial import TrialRead
 
 _BATCH_ROWS = 4096
@@ -51,9 +53,9 @@ def build(
             batch.add(job, trial, read)
         for job in plan.found.jobs:
             for trial in job.trials:
-                entry = plan.reused.get(trial.path)
-                if entry is not None and plan.memory is not None:
-                    batch.remember(job, trial, entry.plan, plan.memory.stamps(entry), entry.problems, entry.notes)
+                known = plan.reused.get(trial.path)
+                if known is not None:
+                    batch.remember(trial, *known)
         trials = pa.concat_tables([kept, batch.finish()])
         problems = _problems(plan, batch)
         trials = settle(trials, plan, batch.plans, problems)
@@ -61,7 +63,7 @@ def build(
         writer.write(TASKS, TASKS.from_rows(_task_rows(plan)))
         writer.write(PROBLEMS, problems.table())
         writer.write_manifest(manifest(plan, options, trials, problems))
-        summary = {
+        summary: dict[str, Any] = {
             "n_jobs": len(plan.found.jobs),
             "n_trials": len(trials),
             "statuses": _counts(trials["status"]),
@@ -69,7 +71,16 @@ def build(
             "problems": dict(sorted(Counter(p.kind for p in problems).items())),
         }
         files = [MANIFEST, *(f"{table.name}/part-0.parquet" for table in (*ALL, PROBLEMS))]
-        writer.write_extra(cache.STATE, batch.state.state(key, inputs, summary, files))
+        state = batch.state.encoded(
+            key=key,
+            inputs=inputs,
+            summary=summary,
+            others=plan.others,
+            tasks=plan.tasks.stamps,
+            findings=plan.findings(),
+            files=files,
+        )
+        writer.write_extra(cache.STATE, state)
     return {**summary, "n_read": len(plan.todo), "n_reused": len(plan.reused), "unchanged": False}
 
 
@@ -92,7 +103,7 @@ def _keep_old_rows(writer: DatasetWriter, plan: Plan, dataset: Path) -> pa.Table
     nothing = TRIALS.from_columns({name: [] for name in TRIALS.names})
     if not plan.reused:
         return nothing
-    keys = pa.array([f"{e.root}\0{e.rel}" for e in plan.reused.values()])
+    keys = pa.array([f"{entry.root}\0{entry.rel}" for entry, _ in plan.reused.values()])
     old = read_table(dataset, TRIALS)
     kept = old.filter(pc.is_in(_key(old), value_set=keys))
     for table in _DETAIL:
@@ -122,28 +133,25 @@ class _Batch:
         self._rows: list[dict[str, Any]] = []
         self._done: list[pa.Table] = []
         self._details: dict[str, list[dict[str, Any]]] = {table.name: [] for table in _DETAIL}
-        self.state.others = plan.others
-        self.state.tasks = plan.tasks.stamps
-        self.state.findings = findings_of(plan)
 
     def add(self, job: JobDir, trial: TrialDir, read: TrialRead) -> None:
         """Take in one trial just read."""
         row = read.row
-        self.remember(job, trial, row.get("_plan"), read.stamps, read.problems, read.notes)
-        row["root"], row["trial_path"] = job.root, f"{job.rel}/{trial.name}"
+        rel = f"{job.rel}/{trial.name}"
+        entry = cache.Entry(job.root, rel, read.private.get("plan"), read.problems, read.notes)
+        self.remember(trial, entry, read.stamps)
+        row["root"], row["trial_path"] = job.root, rel
         columns = self._plan.jobs[job.path].columns
         row["job_name"] = columns["job_name"]
         row["submission"] = job.submission
-        row["arm"] = arm_of(row, self._options.arm_by)
+        row["arm"] = arm_of(row, read.private.get("arm"), self._options.arm_by)
         task = self._plan.tasks.of(row.get("task_digest"), row.get("task_name"), row.get("task_path"), job.path)
         if task is not None:
             _join(row, read, task.gold, task.agent_timeout)
-        self._rows.append({name: value for name, value in row.items() if not name.startswith("_")})
+        self._rows.append(row)
         for name, rows in read.tables.items():
             for item in rows:
-                item["trial_id"], item["root"], item["trial_path"] = row.get("trial_id"), job.root, row["trial_path"]
-                for private in [k for k in item if k.startswith("_")]:
-                    del item[private]
+                item["trial_id"], item["root"], item["trial_path"] = row.get("trial_id"), job.root, rel
             self._details[name] += rows
         if len(self._rows) >= _BATCH_ROWS:
             self._done.append(TRIALS.from_rows(self._rows))
@@ -152,19 +160,10 @@ class _Batch:
             if len(self._details[table.name]) >= _BATCH_ROWS:
                 self._flush(table)
 
-    def remember(
-        self,
-        job: JobDir,
-        trial: TrialDir,
-        plan: str | None,
-        stamps: list[tuple[str, int, int]],
-        problems: list[tuple[str, str, str, str]],
-        notes: dict[str, str],
-    ) -> None:
+    def remember(self, trial: TrialDir, entry: cache.Entry, stamps: list[Stamp]) -> None:
         """Keep what the cache must know about a trial."""
-        rel = f"{job.rel}/{trial.name}"
-        self.plans[job.root, rel] = plan
-        self.state.add(trial.path, job.root, rel, plan, stamps, problems, notes)
+        self.plans[entry.root, entry.rel] = entry.plan
+        self.state.add(trial.path, entry, stamps)
 
     def finish(self) -> pa.Table:
         """Write the rest of the detail tables, and return all new trials rows."""
@@ -185,13 +184,13 @@ def _join(row: dict[str, Any], read: TrialRead, gold: tuple[str, ...], timeout: 
             if call.get("akm_refs"):
                 call["gold_rank"] = gold_rank(call["akm_refs"], gold)
     if row.get("agent_timeout_seconds") is None and timeout is not None:
-        row["agent_timeout_seconds"] = timeout_in_force(row, timeout)
+        row["agent_timeout_seconds"] = timeout_in_force(read.private, timeout)
 
 
-def arm_of(row: dict[str, Any], arm_by: str) -> str | None:
-    """A trial's arm label (see `collect`)."""
+def arm_of(row: dict[str, Any], label: str | None, arm_by: str) -> str | None:
+    """A trial's arm (see `collect`); `label` is the agent's own `arm` kwarg."""
     by: dict[str, str | None] = {
-        "kwarg": row.get("_arm"),
+        "kwarg": label,
         "agent": row.get("agent_name"),
         "job": row.get("job_name"),
         "submission": row.get("submission"),

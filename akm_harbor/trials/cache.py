@@ -1,9 +1,9 @@
 """Remember what a dataset was made from, so that collecting again reads only what changed.
 
 The memory is file stamps (size and mtime) of every file read and every folder listed: a file
-that appears changes its folder, a file that is rewritten changes itself. A stamp too fresh to
-prove anything is kept as one that never matches. Nothing here imports Arrow: saying "nothing
-changed" about tens of thousands of trials must take a fraction of a second.
+that appears changes its folder, a file that is rewritten changes itself. Nothing here imports
+Arrow, and the stamps lie in flat arrays: saying "nothing changed" about tens of thousands of
+trials must take a fraction of a second.
 """
 
 import hashlib
@@ -13,34 +13,30 @@ from pathlib import Path
 
 import msgspec
 
-from akm_harbor.tables.atomic import write_file
-from akm_harbor.trials.files import FOLDER
+from akm_harbor.trials.stamps import FOLDER, Stamp
 
 STATE = "collect-state.msgpack"
-_VERSION = 1
+_VERSION = 2
+
+type Told = tuple[str, str, str, str]
+"""A problem: path, kind, detail, action."""
 
 
 class Entry(msgspec.Struct, array_like=True):
-    """One trial of the last collection.
+    """What was kept about one trial.
 
     Attributes:
-        path: its directory.
         root: the root its rows carry.
         rel: the trial_path its rows carry.
         plan: what it was planned to be (see `job.plan_of`).
-        shape: index of the tuple of paths looked at.
-        first: index of its first stamp.
-        problems: its problems.
+        problems: its problems, paths below the trial.
         notes: its minor findings.
     """
 
-    path: str
     root: str
     rel: str
     plan: str | None
-    shape: int
-    first: int
-    problems: list[tuple[str, str, str, str]]
+    problems: list[Told]
     notes: dict[str, str]
 
 
@@ -48,64 +44,69 @@ class State(msgspec.Struct):
     """What the last collection looked at.
 
     Attributes:
+        version: of this format.
         key: what decides the rows' content: code and options.
         inputs: what decides which rows there are.
         summary: the result of the collection, to be told again.
-        shapes: the distinct tuples of paths (below the trial) that were looked at.
-        entries: one a trial.
-        sizes: int64 per stamp, in entry order.
-        mtimes: int64 per stamp.
-        others: (path, size, mtime_ns) of folders above the trials and of job files.
-        tasks: the same of task files.
+        others: stamps of the folders around the trials and of the jobs' files.
+        tasks: stamps of task files.
         findings: what discovery and the tasks had to say.
         files: the dataset's own files, which must still be there.
+        trials: trial directories.
+        shapes: the distinct tuples of paths below a trial that were looked at.
+        shape_of: int64 a trial: its shape.
+        sizes: int64 a stamp, trial after trial.
+        mtimes: int64 a stamp.
+        entries: the encoded list of `Entry`, one a trial; decoded only when it is needed.
     """
 
     version: int
     key: str
     inputs: list[str]
     summary: dict[str, object]
+    others: list[Stamp]
+    tasks: list[Stamp]
+    findings: list[Told]
+    files: list[str]
+    trials: list[str]
     shapes: list[tuple[str, ...]]
-    entries: list[Entry]
+    shape_of: bytes
     sizes: bytes
     mtimes: bytes
-    others: list[tuple[str, int, int]]
-    tasks: list[tuple[str, int, int]]
-    findings: list[tuple[str, str, str, str]]
-    files: list[str]
+    entries: bytes
 
 
 class StateBuilder:
-    """Collects stamps while trials are read."""
+    """Collects what is to be remembered while trials are read."""
 
     def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._trials: list[str] = []
         self._shapes: dict[tuple[str, ...], int] = {}
+        self._shape_of = array("q")
         self._sizes = array("q")
         self._mtimes = array("q")
-        self.entries: list[Entry] = []
-        self.others: list[tuple[str, int, int]] = []
-        self.tasks: list[tuple[str, int, int]] = []
-        self.findings: list[tuple[str, str, str, str]] = []
 
-    def add(
-        self,
-        path: str,
-        root: str,
-        rel: str,
-        plan: str | None,
-        stamps: list[tuple[str, int, int]],
-        problems: list[tuple[str, str, str, str]],
-        notes: dict[str, str],
-    ) -> None:
+    def add(self, path: str, entry: Entry, stamps: list[Stamp]) -> None:
         """Remember one trial."""
-        shape = tuple(stamp[0] for stamp in stamps)
-        number = self._shapes.setdefault(shape, len(self._shapes))
-        first = len(self._sizes)
-        self._sizes.extend(stamp[1] for stamp in stamps)
-        self._mtimes.extend(stamp[2] for stamp in stamps)
-        self.entries.append(Entry(path, root, rel, plan, number, first, problems, notes))
+        names, sizes, mtimes = zip(*stamps, strict=True)
+        self._trials.append(path)
+        self._shape_of.append(self._shapes.setdefault(names, len(self._shapes)))
+        self._sizes.extend(sizes)
+        self._mtimes.extend(mtimes)
+        self.entries.append(entry)
 
-    def state(self, key: str, inputs: list[str], summary: dict[str, object], files: list[str]) -> bytes:
+    def encoded(
+        self,
+        *,
+        key: str,
+        inputs: list[str],
+        summary: dict[str, object],
+        others: list[Stamp],
+        tasks: list[Stamp],
+        findings: list[Told],
+        files: list[str],
+    ) -> bytes:
         """The bytes to keep beside the dataset."""
         return msgspec.msgpack.encode(
             State(
@@ -113,40 +114,61 @@ class StateBuilder:
                 key,
                 inputs,
                 summary,
+                others,
+                tasks,
+                findings,
+                files,
+                self._trials,
                 list(self._shapes),
-                self.entries,
+                self._shape_of.tobytes(),
                 self._sizes.tobytes(),
                 self._mtimes.tobytes(),
-                self.others,
-                self.tasks,
-                self.findings,
-                files,
+                msgspec.msgpack.encode(self.entries),
             )
         )
 
 
 class Memory:
-    """A state read back, able to tell what is as it was."""
+    """A state read back, able to tell what is as it was.
+
+    Raises:
+        ValueError: the arrays do not fit each other.
+    """
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._sizes = array("q")
-        self._sizes.frombytes(state.sizes)
-        self._mtimes = array("q")
-        self._mtimes.frombytes(state.mtimes)
-        self._by_path: dict[str, Entry] | None = None
+        self._shape_of = _array(state.shape_of)
+        self._sizes = _array(state.sizes)
+        self._mtimes = _array(state.mtimes)
+        lengths = [len(shape) for shape in state.shapes]
+        if len(self._shape_of) != len(state.trials) or not (
+            sum(lengths[s] for s in self._shape_of) == len(self._sizes) == len(self._mtimes)
+        ):
+            raise ValueError("stamps do not fit the trials")
+        self._entries: list[Entry] = []
+        self._index: dict[str, int] = {}
+        self._first: list[int] = []
 
-    def stamps(self, entry: Entry) -> list[tuple[str, int, int]]:
-        """What was looked at for a trial."""
-        shape = self.state.shapes[entry.shape]
-        return [(rel, self._sizes[entry.first + i], self._mtimes[entry.first + i]) for i, rel in enumerate(shape)]
+    def nothing_changed(self, dataset: Path) -> bool:
+        """Whether a new collection would give the same dataset again."""
+        state = self.state
+        if not all(map(_same, state.others)) or not all(map(_same, state.tasks)):
+            return False
+        if not all((dataset / name).is_file() for name in state.files):
+            return False
+        number = 0
+        shapes = state.shapes
+        for path, shape in zip(state.trials, self._shape_of, strict=True):
+            if not self._as_it_was(path, shapes[shape], number):
+                return False
+            number += len(shapes[shape])
+        return True
 
-    def unchanged(self, entry: Entry) -> bool:
-        """Whether every file and folder of a trial is as it was."""
-        sizes, mtimes, number, path = self._sizes, self._mtimes, entry.first, entry.path
+    def _as_it_was(self, path: str, shape: tuple[str, ...], number: int) -> bool:
+        sizes, mtimes, lstat = self._sizes, self._mtimes, os.lstat
         try:
-            for rel in self.state.shapes[entry.shape]:
-                info = os.lstat(f"{path}/{rel}" if rel else path)
+            for rel in shape:
+                info = lstat(f"{path}/{rel}" if rel else path)
                 if info.st_mtime_ns != mtimes[number] or (sizes[number] != FOLDER and info.st_size != sizes[number]):
                     return False
                 number += 1
@@ -154,52 +176,63 @@ class Memory:
             return False
         return True
 
-    def find(self, path: str) -> Entry | None:
-        """The entry of a trial directory."""
-        if self._by_path is None:
-            self._by_path = {entry.path: entry for entry in self.state.entries}
-        return self._by_path.get(path)
+    def unchanged(self, path: str) -> tuple[Entry, list[Stamp]] | None:
+        """A trial's entry and stamps, when it is known and every file of it is as it was."""
+        if not self._index:
+            self._open()
+        number = self._index.get(path)
+        if number is None:
+            return None
+        shape = self.state.shapes[self._shape_of[number]]
+        first = self._first[number]
+        if not self._as_it_was(path, shape, first):
+            return None
+        stamps = [(rel, self._sizes[first + i], self._mtimes[first + i]) for i, rel in enumerate(shape)]
+        return self._entries[number], stamps
 
-    def nothing_changed(self, dataset: Path) -> bool:
-        """Whether a new collection would give the same dataset again."""
-        return (
-            all(_same(stamp) for stamp in (*self.state.others, *self.state.tasks))
-            and all((dataset / name).is_file() for name in self.state.files)
-            and all(map(self.unchanged, self.state.entries))
-        )
+    def _open(self) -> None:
+        self._entries = msgspec.msgpack.decode(self.state.entries, type=list[Entry])
+        self._index = {path: number for number, path in enumerate(self.state.trials)}
+        first = 0
+        for shape in self._shape_of:
+            self._first.append(first)
+            first += len(self.state.shapes[shape])
 
-    def update(self, dataset: Path, others: list[tuple[str, int, int]]) -> None:
-        """Keep newer stamps of the folders around the trials: nothing else has changed."""
-        self.state.others = others
-        write_file(dataset / STATE, msgspec.msgpack.encode(self.state))
-
-    def tasks_unchanged(self, now: list[tuple[str, int, int]]) -> bool:
+    def tasks_unchanged(self, now: list[Stamp]) -> bool:
         """Whether the tasks known now were known then, and none of them has changed."""
         then = {path for path, _, _ in self.state.tasks}
         return all(path in then for path, _, _ in now) and all(map(_same, self.state.tasks))
 
+    def update(self, dataset: Path, others: list[Stamp]) -> None:
+        """Keep newer stamps of the folders around the trials: nothing else has changed."""
+        from akm_harbor.tables.atomic import write_file
 
-def _same(stamp: tuple[str, int, int]) -> bool:
+        self.state.others = others
+        write_file(dataset / STATE, msgspec.msgpack.encode(self.state))
+
+
+def _array(data: bytes) -> "array[int]":
+    numbers = array("q")
+    numbers.frombytes(data)
+    return numbers
+
+
+def _same(stamp: Stamp) -> bool:
     path, size, mtime_ns = stamp
     try:
         info = os.lstat(path)
     except OSError:
         return False
-    return info.st_mtime_ns == mtime_ns and (size == FOLDER or info.st_size == size)
+    return info.st_mtime_ns == mtime_ns and size in {FOLDER, info.st_size}
 
 
 def load(dataset: Path) -> Memory | None:
     """The memory beside a dataset; None when there is none that can be used."""
     try:
         state = msgspec.msgpack.decode((dataset / STATE).read_bytes(), type=State)
-        if state.version != _VERSION:
-            return None
-        memory = Memory(state)
-        if len(memory._sizes) != sum(len(state.shapes[e.shape]) for e in state.entries):  # noqa: SLF001
-            return None
+        return Memory(state) if state.version == _VERSION else None
     except (OSError, msgspec.MsgspecError, ValueError, IndexError):
         return None
-    return memory
 
 
 def code_stamp() -> str:

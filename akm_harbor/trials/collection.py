@@ -3,18 +3,16 @@
 Only light imports here: when nothing changed, Arrow is never loaded.
 """
 
+import gc
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.trials import cache
-from akm_harbor.trials.discover import RACY, Found, JobDir, TrialDir, discover
-from akm_harbor.trials.files import FOLDER
-from akm_harbor.trials.job import Job, read_job
-from akm_harbor.trials.tasks import Tasks, open_tasks
 
 ARM_BY: tuple[str, ...] = ("auto", "kwarg", "agent", "job", "submission", "model")
 type Progress = Callable[[int, int], None]
@@ -55,35 +53,6 @@ class CollectResult:
         return sum(self.problems.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to read; part of what the cache compares."""
-
-    arm_by: str
-    reward_key: str
-    workers: int | None
-
-
-@dataclass(slots=True)
-class Plan:
-    """What one collection has to do.
-
-    Attributes:
-        jobs: the jobs' own files, by job path.
-        others: stamps of the folders around the trials and of the jobs' files.
-        reused: per trial path, the entry whose rows are kept.
-        todo: trials to read, in order of discovery.
-    """
-
-    found: Found
-    jobs: dict[str, Job]
-    others: list[tuple[str, int, int]]
-    tasks: Tasks
-    memory: cache.Memory | None
-    reused: dict[str, cache.Entry]
-    todo: list[tuple[JobDir, TrialDir]]
-
-
 def collect(
     inputs: Sequence[Path | str],
     output: Path | str,
@@ -121,7 +90,6 @@ def collect(
     if not paths:
         raise UsageError("no job directory given")
     dataset = Path(output)
-    options = Options(arm_by, reward_key, workers)
     folders = None if tasks is None else [Path(p) for p in tasks]
     key = f"{cache.code_stamp()}|{arm_by}|{reward_key}"
     named = [
@@ -136,16 +104,29 @@ def collect(
     if memory is not None and memory.state.inputs == named and memory.nothing_changed(dataset):
         return _told_again(memory, dataset, began)
     _check_output(dataset)
-    known = open_tasks(folders, paths, began)
-    found = discover(paths, began, ignore=dataset)
-    plan = _plan(found, known, memory)
-    if plan.memory is not None and plan.memory.state.inputs == named and _same_rows(plan, plan.memory):
-        plan.memory.update(dataset, plan.others)
-        return _told_again(plan.memory, dataset, began)
+    from akm_harbor.trials.plan import Options, make_plan
+
+    plan = make_plan(paths, dataset, folders, memory, began)
+    if memory is not None and memory.state.inputs == named and plan.same_rows(memory):
+        memory.update(dataset, plan.others)
+        return _told_again(memory, dataset, began)
     from akm_harbor.trials.build import build
 
-    result = build(plan, dataset, options, key, named, progress)
-    return CollectResult(dataset, **result, seconds=(time.time_ns() - began) / 1e9)
+    with _gc_paused():
+        made = build(plan, dataset, Options(arm_by, reward_key, workers), key, named, progress)
+    return CollectResult(dataset, **made, seconds=(time.time_ns() - began) / 1e9)
+
+
+@contextmanager
+def _gc_paused() -> Iterator[None]:
+    """Millions of small values that all live to the end: looking for cycles among them only costs."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _told_again(memory: cache.Memory, dataset: Path, began: int) -> CollectResult:
@@ -170,47 +151,3 @@ def _check_output(dataset: Path) -> None:
     above = next((p for p in (dataset.absolute(), *dataset.absolute().parents) if p.exists()), None)
     if above is None or not above.is_dir() or not os.access(above, os.W_OK):
         raise AkmHarborError("cannot be written", path=dataset, hint="Choose a writable output folder.")
-
-
-def _plan(found: Found, tasks: Tasks, memory: cache.Memory | None) -> Plan:
-    """Which trials can keep their rows."""
-    jobs = {job.path: read_job(job, tasks.now_ns) for job in found.jobs}
-    trials = {trial.path for job in found.jobs for trial in job.trials}
-    others = [(path, FOLDER, mtime) for path, mtime in found.folders.items() if path not in trials]
-    for path, job in jobs.items():
-        others += [(f"{path}/{rel}" if rel else path, size, mtime) for rel, size, mtime in job.stamps]
-    plan = Plan(found, jobs, others, tasks, memory, {}, [])
-    if memory is not None and not memory.tasks_unchanged(tasks.stamps):
-        plan.memory = memory = None
-    for folder in found.jobs:
-        for trial in folder.trials:
-            entry = memory.find(trial.path) if memory is not None else None
-            if (
-                memory is not None
-                and entry is not None
-                and entry.root == folder.root
-                and entry.rel == f"{folder.rel}/{trial.name}"
-                and memory.unchanged(entry)
-            ):
-                plan.reused[trial.path] = entry
-            else:
-                plan.todo.append((folder, trial))
-    return plan
-
-
-def findings_of(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """What discovery and the tasks had to say, as the cache keeps it."""
-    return [(f.path, f.kind, f.detail, f.action) for f in (*plan.found.findings, *plan.tasks.findings)]
-
-
-def _same_rows(plan: Plan, memory: cache.Memory) -> bool:
-    """Whether only folders around the trials changed, e.g. because the dataset lies among them."""
-    now = {stamp for stamp in plan.others if stamp[1] != FOLDER}
-    then = {tuple(stamp) for stamp in memory.state.others if stamp[1] != FOLDER}
-    return (
-        not plan.todo
-        and len(plan.reused) == len(memory.state.entries)
-        and now == then
-        and findings_of(plan) == [tuple(f) for f in memory.state.findings]
-        and not any(stamp[2] == RACY for stamp in now)
-    )

@@ -120,11 +120,18 @@ def verdict(e: Evidence) -> Verdict:
         reasons = ("akm-on-control-arm",) if contaminated else ()
         return Verdict(None, reasons, None, e.tools_offered, e.context_injected, None, None, None)
     if not e.captured:
-        return Verdict(False, ("no-evidence",), None, e.tools_offered, e.context_injected, None, None, None)
+        return Verdict(
+            delivered=False,
+            reasons=("no-evidence",),
+            plugin_loaded=None,
+            tools_offered=e.tools_offered,
+            context_injected=e.context_injected,
+            akm_answered=None,
+            bundle_indexed=None,
+            n_index_entries=None,
+        )
     failures = [*_plugin(e), *_akm(e), *_index(e), *_seen(e)]
-    entries = (
-        e.index_entries if e.index_entries else (e.live_entries if e.live_entries is not None else e.index_entries)
-    )
+    entries = e.index_entries or (e.live_entries if e.live_entries is not None else e.index_entries)
     remarks = _remarks(e) if not failures else []
     if e.declared_empty:
         remarks.append("placebo-as-declared")

@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.trials.stamps import stamp_of
 from akm_harbor.trials.values import InvalidJsonError, as_dict, parse_json
 
 _TRIAL_FOLDERS = frozenset({"agent", "verifier", "artifacts", "steps", "user-agent"})
 _TRIAL_NAME = re.compile(r".+__[A-Za-z0-9]{7}$", re.DOTALL)
 _LEGACY_NAME = re.compile(r".+\.\d+-of-\d+\.", re.DOTALL)
 _MAX_DEPTH = 12
-RACY = -1
-"""A time stamp too fresh to prove anything: whatever carries it is read again next time."""
-_RACY_NS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +81,6 @@ class _Listing:
     folders: tuple[str, ...]
     links: tuple[str, ...]
     mtime_ns: int
-
-
-def stamp_of(mtime_ns: int, now_ns: int) -> int:
-    """A time stamp as the cache keeps it: `RACY` when a later change could still carry it."""
-    return RACY if now_ns - mtime_ns < _RACY_NS else mtime_ns
 
 
 def discover(inputs: list[Path], now_ns: int, ignore: Path | None = None) -> Found:
@@ -213,18 +206,18 @@ class _Walk:
             mtime_ns = os.stat(path).st_mtime_ns
             with os.scandir(path) as entries:
                 for entry in entries:
-                    if entry.is_symlink():
-                        links.append(entry.name)
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
-                    elif entry.is_file(follow_symlinks=False):
-                        files.append(entry.name)
+                    elif entry.is_symlink():
+                        links.append(entry.name)
         except OSError as error:
             self._note(path, "unreadable-folder", str(error.strerror or error), "skipped")
             return None
         self.found.folders[path] = stamp_of(mtime_ns, self.now_ns)
-        folders.sort()
-        return _Listing(path, os.path.basename(path), tuple(files), tuple(folders), tuple(sorted(links)), mtime_ns)
+        name = path.rpartition("/")[2] if "/" in path else os.path.basename(path)
+        return _Listing(path, name, tuple(files), tuple(sorted(folders)), tuple(sorted(links)), mtime_ns)
 
     def _note(self, path: str, kind: str, detail: str, action: str) -> None:
         self.found.findings.append(Finding(path, kind, detail, action))
@@ -232,19 +225,14 @@ class _Walk:
 
 def _is_trial(here: _Listing) -> bool:
     files = here.files
-    if "trial.log" in files:
-        return True
-    if "job.log" in files:
-        return False
+    if "trial.log" in files or "job.log" in files:
+        return "trial.log" in files
     if any(name in _TRIAL_FOLDERS for name in here.folders):
         return True
-    if "result.json" not in files and "config.json" not in files:
+    if here.folders or not ("result.json" in files or "config.json" in files):
         return False
-    if here.folders:
-        return False
-    if _TRIAL_NAME.match(here.name) and "lock.json" not in files:
-        return True
-    return "trial_name" in _peek(here)
+    named = _TRIAL_NAME.match(here.name) is not None and "lock.json" not in files
+    return named or "trial_name" in _peek(here)
 
 
 def _has_job_files(here: _Listing) -> bool:

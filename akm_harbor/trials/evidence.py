@@ -81,7 +81,7 @@ def read_captured(files: TrialFiles, agent: str) -> Captured:
     index = _first(files, roles.get("index_db"), f"{folder}/index.db")
     if index:
         got.live_entries = _count_entries(files, index)
-    _read_setup(files, folder, got, roles)
+    _read_setup(files, folder, got)
     return got
 
 
@@ -99,7 +99,7 @@ def _logs(files: TrialFiles, agent: str) -> list[str]:
     return [f"{folder}/{name}" for name in ("opencode.log", *logs)]
 
 
-def _read_setup(files: TrialFiles, folder: str, got: Captured, roles: dict[str, str]) -> None:
+def _read_setup(files: TrialFiles, folder: str, got: Captured) -> None:
     """What set-up found out: the index step, the self-check, the bundle."""
     capture = got.capture
     index = as_dict(capture.get("index"))

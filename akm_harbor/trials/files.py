@@ -4,12 +4,10 @@ import os
 import stat
 from typing import Any
 
-from akm_harbor.trials.discover import stamp_of
+from akm_harbor.trials.stamps import FOLDER, Stamp, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, parse_json
 
 MAX_BYTES = 512 * 1024 * 1024
-FOLDER = -1
-"""In place of a size: the stamp is of a folder."""
 
 
 class TrialFiles:
@@ -25,7 +23,7 @@ class TrialFiles:
     def __init__(self, path: str, now_ns: int) -> None:
         self.path = path
         self.now_ns = now_ns
-        self.stamps: list[tuple[str, int, int]] = []
+        self.stamps: list[Stamp] = []
         self.problems: list[tuple[str, str, str, str]] = []
         self.notes: dict[str, str] = {}
         self._listed: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {}
@@ -61,12 +59,12 @@ class TrialFiles:
             self.stamps.append((rel, FOLDER, stamp_of(os.stat(full).st_mtime_ns, self.now_ns)))
             with os.scandir(full) as entries:
                 for entry in entries:
-                    if entry.is_symlink():
-                        self.problem(f"{rel}/{entry.name}", "symlink", "a symbolic link", "not followed")
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
-                    elif entry.is_file(follow_symlinks=False):
-                        files.append(entry.name)
+                    elif entry.is_symlink():
+                        self.problem(f"{rel}/{entry.name}", "symlink", "a symbolic link", "not followed")
         except OSError as error:
             self.problem(rel, "unreadable-folder", str(error.strerror or error), "treated as empty")
         self._listed[rel] = frozenset(files), tuple(sorted(folders))

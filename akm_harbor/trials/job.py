@@ -8,6 +8,7 @@ from typing import Any
 
 from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
+from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.values import as_dict, as_int, as_list, as_text
 
 
@@ -29,7 +30,7 @@ class Job:
     planned: Counter[str] = field(default_factory=Counter)
     attempts: int | None = None
     n_planned: int | None = None
-    stamps: list[tuple[str, int, int]] = field(default_factory=list)
+    stamps: list[Stamp] = field(default_factory=list)
     problems: list[tuple[str, str, str, str]] = field(default_factory=list)
 
 

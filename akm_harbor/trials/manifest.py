@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 import akm_harbor
 from akm_harbor.tables.problems import PROBLEMS, Problems
-from akm_harbor.trials.collection import Options, Plan
 from akm_harbor.trials.columns import ALL
+from akm_harbor.trials.plan import Options, Plan
 
 _VERSIONS = {
     "harbor": "harbor_version",

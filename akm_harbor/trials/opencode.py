@@ -80,8 +80,7 @@ _ASKING = re.compile(rb"\basking\b[^\n]*\bpermission=")
 def parse_stream(data: bytes) -> Stream:
     """Read a printed stream; lines that are no events are passed over."""
     stream = Stream()
-    totals = [0, 0, 0]
-    cost, costs = 0.0, 0
+    sums = _Sums()
     last: tuple[str, Any] = ("", None)
     for line in data.split(b"\n"):
         if not line.startswith(b'{"') or b'"type"' not in line[:400]:
@@ -100,24 +99,38 @@ def parse_stream(data: bytes) -> Stream:
             stream.steps_started += 1
         elif event.type == "step_finish":
             stream.steps_finished += 1
-            counts = _counts(as_dict(part.tokens))
-            if stream.steps_finished == 1:
-                stream.first_prompt_tokens = counts[0] or None
-            totals = [a + b for a, b in zip(totals, counts, strict=True)]
-            spent = as_float(part.cost)
-            if spent is not None:
-                cost, costs = cost + spent, costs + 1
+            sums.add(part)
         elif event.type == "error":
             stream.error = _error(as_dict(event.error))
         last = (str(event.type), part.reason)
     stream.stopped = last == ("step_finish", "stop")
-    stream.zero_tokens = stream.steps_finished > 0 and not any(totals)
-    if stream.steps_finished and any(totals):
-        stream.tokens = (totals[0], totals[1], totals[2])
-    if costs:
-        stream.cost = cost
+    stream.first_prompt_tokens = sums.first
+    stream.zero_tokens = stream.steps_finished > 0 and not any(sums.tokens)
+    if any(sums.tokens):
+        stream.tokens = (sums.tokens[0], sums.tokens[1], sums.tokens[2])
+    stream.cost = sums.cost
     stream.asked = _ASKING.search(data[-20_000:]) is not None and not stream.stopped
     return stream
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Tokens and cost over the finished steps."""
+
+    tokens: list[int] = field(default_factory=lambda: [0, 0, 0])
+    first: int | None = None
+    cost: float | None = None
+    steps: int = 0
+
+    def add(self, part: _Part) -> None:
+        counts = _counts(as_dict(part.tokens))
+        if self.steps == 0:
+            self.first = counts[0] or None
+        self.steps += 1
+        self.tokens = [a + b for a, b in zip(self.tokens, counts, strict=True)]
+        spent = as_float(part.cost)
+        if spent is not None:
+            self.cost = (self.cost or 0.0) + spent
 
 
 def _counts(tokens: dict[str, Any]) -> tuple[int, int, int]:

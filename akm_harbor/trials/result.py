@@ -1,7 +1,11 @@
 """One trial's result.json to columns of the trials table: a pure function."""
 
 import json
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from akm_harbor.tables.redact import redact_text
 from akm_harbor.trials.causes import cause_of
@@ -35,6 +39,25 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("verifier", (dict, _NONE)),
     ("step_results", (list, _NONE)),
 )
+
+
+_MULTIPLIERS = (
+    "agent_timeout_multiplier",
+    "verifier_timeout_multiplier",
+    "agent_setup_timeout_multiplier",
+    "environment_build_timeout_multiplier",
+)
+_AGENT_TIMEOUTS = ("override_timeout_sec", "override_setup_timeout_sec", "max_timeout_sec")
+_VERIFIER_TIMEOUTS = ("override_timeout_sec", "max_timeout_sec")
+_OVERRIDES = (
+    "override_cpus",
+    "override_memory_mb",
+    "override_storage_mb",
+    "override_gpus",
+    "override_tpu",
+    "override_build_timeout_sec",
+)
+_POLICIES = ("cpu_enforcement_policy", "memory_enforcement_policy")
 
 
 def result_row(result: dict[str, Any], reward_key: str, files: TrialFiles) -> Row:
@@ -90,14 +113,15 @@ def _model(info: dict[str, Any]) -> str | None:
     return name
 
 
-def _span(value: Any) -> tuple[int | None, int | None]:
-    span = as_dict(value)
-    return micros(span.get("started_at"))[0], micros(span.get("finished_at"))[0]
-
-
 def _seconds(value: Any) -> float | None:
-    start, end = _span(value)
-    return None if start is None or end is None else (end - start) / 1e6
+    """How long a phase took; None unless both its ends are times of one kind."""
+    if not isinstance(value, dict):
+        return None
+    try:
+        took = datetime.fromisoformat(value["finished_at"]) - datetime.fromisoformat(value["started_at"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return took.total_seconds()
 
 
 def _summed(values: list[float | None]) -> float | None:
@@ -129,7 +153,7 @@ def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFile
     rewards = as_dict(result.get("verifier_result")).get("rewards")
     if rewards is None:
         return
-    row["rewards_json"] = json.dumps(_finite(rewards), separators=(",", ":"))[:8000]
+    row["rewards_json"] = _rewards_json(rewards)
     if not isinstance(rewards, dict):
         files.problem("result.json", "bad-reward", f"rewards is a {type(rewards).__name__}, not an object", "no reward")
         return
@@ -146,6 +170,16 @@ def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFile
         files.problem(
             "result.json", "bad-reward", f"{reward_key} is {str(value)[:60]!r}, not a finite number", "no reward"
         )
+
+
+def _rewards_json(rewards: Any) -> str:
+    if isinstance(rewards, dict) and len(rewards) < 50 and all(map(_plain, rewards.values())):
+        return msgspec.json.encode(rewards).decode()
+    return to_json(_finite(rewards))
+
+
+def _plain(value: Any) -> bool:
+    return type(value) in (int, float) and -1e15 < value < 1e15
 
 
 def _finite(value: Any) -> Any:
@@ -184,12 +218,14 @@ def _usage(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) -> Non
     whole = as_dict(result.get("agent_result"))
     parts = [whole] if whole or not steps else [as_dict(s["agent_result"]) for s in steps if s.get("agent_result")]
     for column in ("n_input_tokens", "n_cache_tokens", "n_output_tokens"):
-        values = [as_int(part.get(column)) for part in parts]
-        total = _summed([None if v is None else float(v) for v in values])
-        row[column] = None if total is None else int(total)
+        if len(parts) == 1:
+            row[column] = as_int(parts[0].get(column))
+        else:
+            total = _summed([None if (n := as_int(p.get(column))) is None else float(n) for p in parts])
+            row[column] = None if total is None else int(total)
     row["cost_usd"] = _summed([as_float(part.get("cost_usd")) for part in parts])
     if row["n_input_tokens"] is not None or row["n_output_tokens"] is not None:
-        row["token_source"] = "harbor"
+        row["token_source"] = "harbor"  # noqa: S105  (tokens of text)
 
 
 def _schema_ok(result: dict[str, Any]) -> bool:
@@ -202,9 +238,20 @@ def _schema_ok(result: dict[str, Any]) -> bool:
     return isinstance(rewards, dict) and all(as_float(v) is not None for v in rewards.values())
 
 
-def timeout_in_force(row: Row, base: float) -> float | None:
+def _given(where: dict[str, Any], names: tuple[str, ...], prefix: str) -> dict[str, Any]:
+    """Those of the named settings that are not left at their default."""
+    return {prefix + name: where[name] for name in names if where.get(name) is not None}
+
+
+@lru_cache(maxsize=4096)
+def _kwargs_json(encoded: bytes) -> str:
+    """All trials of an arm have the same kwargs: redact them once."""
+    return to_json(msgspec.json.decode(encoded))
+
+
+def timeout_in_force(limits: Row, base: float) -> float | None:
     """An agent time limit after the job's ceiling and multiplier, seconds."""
-    multiplier, ceiling = row.get("_agent_multiplier"), row.get("_agent_ceiling")
+    multiplier, ceiling = limits.get("agent_multiplier"), limits.get("agent_ceiling")
     if multiplier is None:
         return None
     return float(multiplier) * (base if ceiling is None else min(base, float(ceiling)))
@@ -226,23 +273,26 @@ def config_row(config: dict[str, Any]) -> Row:
     if config and row["environment"] is None:
         row["environment"] = "docker"  # Harbor's default, which config.json leaves out
     if kwargs:
-        row["agent_kwargs_json"] = to_json(kwargs)
+        try:
+            row["agent_kwargs_json"] = _kwargs_json(msgspec.json.encode(kwargs))
+        except (msgspec.MsgspecError, OverflowError, RecursionError):
+            row["agent_kwargs_json"] = to_json(kwargs)
     if agent.get("model_name"):
         row["model_name"] = as_text(agent["model_name"])
     row["_agent_multiplier"] = own if own is not None else row["timeout_multiplier"]
     row["_agent_ceiling"] = as_float(agent.get("max_timeout_sec"))
     if override is not None:
-        row["agent_timeout_seconds"] = timeout_in_force(row, override)
+        limits = {"agent_multiplier": row["_agent_multiplier"], "agent_ceiling": row["_agent_ceiling"]}
+        row["agent_timeout_seconds"] = timeout_in_force(limits, override)
     timeouts = {
-        **{k: v for k, v in config.items() if k.endswith("_timeout_multiplier") and v is not None},
-        **{f"agent.{k}": v for k, v in agent.items() if k.endswith("_timeout_sec") and v is not None},
-        **{f"verifier.{k}": v for k, v in verifier.items() if k.endswith("_timeout_sec") and v is not None},
+        **_given(config, _MULTIPLIERS, ""),
+        **_given(agent, _AGENT_TIMEOUTS, "agent."),
+        **_given(verifier, _VERIFIER_TIMEOUTS, "verifier."),
     }
-    resources = {
-        k: v
-        for k, v in environment.items()
-        if (k.startswith("override_") and v is not None) or (k.endswith("_enforcement_policy") and v != "auto")
-    }
+    resources = _given(environment, _OVERRIDES, "")
+    for name in _POLICIES:
+        if environment.get(name) not in (None, "auto"):
+            resources[name] = environment[name]
     if timeouts:
         row["timeouts_json"] = json.dumps(dict(sorted(timeouts.items())), default=str)[:2000]
     if resources:

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from akm_harbor.tables.problems import Problems
-from akm_harbor.trials.collection import Plan
 from akm_harbor.trials.columns import TRIALS
 from akm_harbor.trials.job import Job
+from akm_harbor.trials.plan import Plan
 
 _UNREAD = ("unreadable", "unfinished")
 

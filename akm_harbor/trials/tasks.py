@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.trials.discover import Finding, stamp_of
-from akm_harbor.trials.files import FOLDER
+from akm_harbor.trials.discover import Finding
+from akm_harbor.trials.stamps import FOLDER, Stamp, stamp_of
 from akm_harbor.trials.values import as_dict, as_float, as_text, to_json
 
 _PARTS = ("environment", "tests", "solution", "steps")
@@ -49,7 +49,7 @@ class Tasks:
 
     now_ns: int
     roots: tuple[str, ...] = ()
-    stamps: list[tuple[str, int, int]] = field(default_factory=list)
+    stamps: list[Stamp] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     by_path: dict[str, Task | None] = field(default_factory=dict)
     _by_digest: dict[str, Task] = field(default_factory=dict)
@@ -108,10 +108,9 @@ class Tasks:
         try:
             info = os.stat(file)
             self.stamps.append((file, info.st_size, stamp_of(info.st_mtime_ns, self.now_ns)))
-            if info.st_size > _TOML_BYTES:
-                raise ValueError(f"{info.st_size} bytes")
-            config = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            with open(file, encoding="utf-8") as handle:
+                config = tomllib.loads(handle.read(_TOML_BYTES))
+        except (OSError, ValueError, RecursionError) as error:
             self.findings.append(Finding(file, "invalid-task", str(error), "task left out of the tasks table"))
             return None
         meta = as_dict(config.get("metadata"))

@@ -9,12 +9,13 @@ from akm_harbor.trials import delivery
 from akm_harbor.trials.akm_calls import akm_call
 from akm_harbor.trials.causes import cause_of
 from akm_harbor.trials.ctrf import read_compliance, read_tests
-from akm_harbor.trials.discover import RACY, TrialDir
+from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.evidence import Captured, mark_automatic, read_captured
-from akm_harbor.trials.files import FOLDER, TrialFiles
+from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.job import plan_of
 from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
 from akm_harbor.trials.result import Row, config_row, result_row, task_path
+from akm_harbor.trials.stamps import FOLDER, RACY, Stamp
 from akm_harbor.trials.trajectory import AtifCall, Trajectory, parse_trajectory
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json, to_json
 
@@ -22,6 +23,8 @@ _ARGUMENT_CHARS = 8000
 _HEAD_CHARS = 500
 _OUR_TREATMENT = "opencode-akm"
 _OUR_CONTROL = "opencode-control"
+_PRIVATE = ("_arm", "_plan", "_agent_multiplier", "_agent_ceiling", "_state", "_install_only")
+"""Columns of no table: while a trial is read they travel in its row."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,7 @@ class TrialRead:
 
     Attributes:
         row: the trials row, without the job's columns.
+        private: what the join and the cache need but no column holds: arm, plan, agent_multiplier, agent_ceiling.
         tables: rows of the other tables by table name, without the trial's columns.
         stamps: what was looked at: (path below the trial, size, mtime_ns).
         problems: (path below the trial, kind, detail, action).
@@ -37,8 +41,9 @@ class TrialRead:
     """
 
     row: Row
+    private: Row
     tables: dict[str, list[Row]]
-    stamps: list[tuple[str, int, int]]
+    stamps: list[Stamp]
     problems: list[tuple[str, str, str, str]]
     notes: dict[str, str]
 
@@ -63,15 +68,18 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
         _evidence(files, row, config, agents, verifiers, tables)
     elif _expected(row, config, None):
         _judge(row, delivery.Evidence(expected=True))
-    row["own_status"] = status_of(row)
-    return TrialRead(row, tables, files.stamps, files.problems, files.notes)
+    row["own_status"] = _status(row)
+    private = {name[1:]: row.pop(name) for name in _PRIVATE if name in row}
+    for call in tables.get("tool_calls", ()):
+        call.pop("_answered", None)
+    return TrialRead(row, private, tables, files.stamps, files.problems, files.notes)
 
 
 def unread_trial(trial: TrialDir) -> TrialRead:
     """The row of a trial whose reading killed the reader (out of memory, mostly)."""
     row: Row = {"trial_name": trial.name, "own_status": "unreadable", "schema_ok": False}
     problem = ("", "reader-died", "reading this trial ended the reading process", "row kept, status unreadable")
-    return TrialRead(row, {}, [("", FOLDER, RACY)], [problem], {})
+    return TrialRead(row, {}, {}, [("", FOLDER, RACY)], [problem], {})
 
 
 def _result_and_config(files: TrialFiles, trial: TrialDir, reward_key: str) -> tuple[Row, dict[str, Any]]:
@@ -142,13 +150,11 @@ def _identity(row: Row, trial: TrialDir, config: dict[str, Any], lock: dict[str,
         row["regrade_of"] = as_text(given.get("trial_id")) or as_text(given.get("path")) or as_text(source)
 
 
-def status_of(row: Row) -> str:
+def _status(row: Row) -> str:
     """The trial's status by itself."""
-    state = row.pop("_state")
-    install_only = row.pop("_install_only")
-    if state != "read":
-        return str(state)
-    if install_only:
+    if row["_state"] != "read":
+        return str(row["_state"])
+    if row["_install_only"]:
         return "install_only"
     scored = row.get("reward") is not None
     if row.get("exception_type"):
@@ -234,7 +240,7 @@ def _read_calls(files: TrialFiles, agent: str, captured: Captured, calls: list[R
         reading.first_prompt_tokens = reading.first_prompt_tokens or trajectory.first_prompt_tokens
         by_id = {call.call_id: call for call in (stream.calls if stream else ()) if call.call_id}
         calls.extend(
-            _call_row(len(calls) + i, c, by_id.get(c.call_id), folders) for i, c in enumerate(trajectory.calls)
+            _call_row(len(calls) + i, c, by_id.get(c.call_id or ""), folders) for i, c in enumerate(trajectory.calls)
         )
     elif stream is not None:
         reading.source = "opencode.txt"
@@ -286,7 +292,7 @@ def _call_row(index: int, atif: AtifCall | None, stream: StreamCall | None, fold
         output = stream.output if isinstance(stream.output, str) else None
         step, at = stream.step, stream.at
     error = stream.error if stream else None
-    akm = akm_call(tool, arguments, output if output else error, folders)
+    akm = akm_call(tool, arguments, output or error, folders)
     row: Row = {
         "index": index,
         "step_id": step,
@@ -323,7 +329,7 @@ def _stream_usage(row: Row, reading: _Reading) -> None:
     if row.get("token_source") is None and reading.stream_tokens and not reading.zero_tokens:
         # Harbor got no answer (a time-out, mostly), but the steps that finished were printed.
         row["n_input_tokens"], row["n_cache_tokens"], row["n_output_tokens"] = reading.stream_tokens
-        row["token_source"] = "opencode.txt"
+        row["token_source"] = "opencode.txt"  # noqa: S105  (tokens of text)
         if row.get("cost_usd") is None:
             row["cost_usd"] = reading.stream_cost
 

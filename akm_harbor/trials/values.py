@@ -3,15 +3,13 @@
 import json
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from akm_harbor.tables.redact import REDACTED, redact_text, redact_value
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING_OR_SCRUBBED = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.+-]*\[REDACTED\][\w.+-]*')
 _decode = msgspec.json.Decoder().decode
@@ -124,13 +122,12 @@ def micros(value: Any) -> tuple[int | None, bool]:
         return None, False
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        if moment.tzinfo is not None:
+            # A float holds microseconds exactly for some centuries.
+            return round(moment.timestamp() * 1e6), False
+        return round(moment.replace(tzinfo=UTC).timestamp() * 1e6), True
+    except (ValueError, OverflowError):
         return None, False
-    naive = moment.tzinfo is None
-    try:
-        return ((moment.replace(tzinfo=UTC) if naive else moment) - _EPOCH) // _MICROSECOND, naive
-    except OverflowError:
-        return None, naive
 
 
 def to_json(value: Any, limit: int = 8000) -> str:

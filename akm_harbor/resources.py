@@ -34,6 +34,11 @@ def resource(*parts: str) -> Path:
     return path
 
 
+def sample_jobs() -> Path:
+    """The recorded demo jobs that ship with the package: real Harbor trials, a folder of jobs."""
+    return _PACKAGE / "_samples" / "demo-jobs"
+
+
 def cache_root() -> Path:
     """Where fetched and derived files are kept: `$AKM_HARBOR_CACHE`, else the platform's cache folder."""
     named = os.environ.get("AKM_HARBOR_CACHE")

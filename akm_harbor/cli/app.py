@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import collect, corpus, model, report, sandbox, toolchain
+from akm_harbor.cli import collect, corpus, demo, memory, model, report, sandbox, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -33,7 +33,9 @@ def _main(
 
 
 app.command()(collect.collect)
+app.command()(demo.demo)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(memory.app, name="memory")
 app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")
 app.add_typer(sandbox.app, name="sandbox")

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK document settings.json --equals /tests/wanted.json

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec $CHECK text greeting.txt --equals /tests/wanted.txt

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Compares the settings with the digest of the right ones: prints CHECK PASSED or CHECK FAILED.
+python3 - <<'EOF'
+import hashlib, json, sys
+try:
+    settings = json.load(open("policy.json"))
+except (OSError, ValueError) as error:
+    sys.exit(print(f"CHECK FAILED: {error}") or 1)
+text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+right = hashlib.sha256(text.encode()).hexdigest() == "e9d9351b872bf35e4865a57db9479d0efcb68114299fa396ce7046dc7a0790cc"
+print("CHECK PASSED" if right else "CHECK FAILED: this is not the policy that was asked for")
+sys.exit(not right)
+EOF

@@ -1,0 +1,18 @@
+#!/bin/sh
+cat >/app/settings.json <<'EOF'
+{
+  "model": "gateway/loom-2",
+  "provider": {
+    "gateway": {
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {
+        "baseURL": "https://gateway.example/v1",
+        "apiKey": "{env:GATEWAY_KEY}"
+      },
+      "models": {
+        "loom-2": {}
+      }
+    }
+  }
+}
+EOF

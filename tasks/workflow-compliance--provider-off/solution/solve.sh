@@ -1,0 +1,10 @@
+#!/bin/sh
+cat >/app/settings.json <<'EOF'
+{
+  "model": "anthropic/claude-sonnet-4-5",
+  "share": "disabled",
+  "disabled_providers": [
+    "openrouter"
+  ]
+}
+EOF

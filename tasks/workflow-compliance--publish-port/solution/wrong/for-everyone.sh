@@ -1,0 +1,2 @@
+#!/bin/sh
+sed -i 's/^    image: admin:7$/&\n    ports:\n      - "8099:80"/' /app/compose.yaml

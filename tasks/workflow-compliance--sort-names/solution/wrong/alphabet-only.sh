@@ -1,0 +1,2 @@
+#!/bin/sh
+sort -u /app/names.txt >/app/sorted.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+$CHECK text sorted.txt --equals /tests/wanted.txt

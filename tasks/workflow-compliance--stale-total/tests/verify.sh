@@ -1,0 +1,2 @@
+#!/bin/sh
+$CHECK text total.txt --equals /tests/wanted.txt

@@ -1,7 +1,7 @@
 """The A/B comparison: one call from a dataset to a frozen result, for every view alike."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -60,7 +60,7 @@ def analyse(
         raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
     if baseline == treatment:
         raise UsageError(f"baseline and treatment are both {baseline!r}", hint="Name two different arms.")
-    trials = load_trials(dataset, task_names)
+    trials = load_trials(dataset, task_names, (options.by, (baseline, treatment)))
     a, b = select_arm(trials, baseline, options.by), select_arm(trials, treatment, options.by)
     shared = sorted(set(a.tasks) & set(b.tasks))
     if not shared:
@@ -97,7 +97,7 @@ def analyse(
         tasks=task_rows(a, b, rule, _families(dataset), options.level),
         verdict=verdict(options, headline, checks, deliveries),
         manifest=read_manifest(dataset),
-        problems=_problems(dataset),
+        problems=_problems(dataset, (a, b)),
     )
 
 
@@ -216,5 +216,18 @@ def _families(dataset: Path) -> dict[str, str]:
     return {n: f for n, f in zip(names, families, strict=True) if n and f}
 
 
-def _problems(dataset: Path) -> tuple[dict[str, Any], ...]:
-    return tuple(read_table(dataset, PROBLEMS).to_pylist())
+def _problems(dataset: Path, arms: tuple[Arm, ...]) -> tuple[dict[str, Any], ...]:
+    """Problems of these arms' trials and jobs, with paths relative to what was collected."""
+    places: dict[str, set[str]] = {}
+    for arm in arms:
+        for root, path in zip(arm.attempts["root"], arm.attempts["trial_path"], strict=True):
+            places.setdefault(root or "", set()).update((path, str(PurePosixPath(path).parent)))
+    found = []
+    for problem in read_table(dataset, PROBLEMS).to_pylist():
+        for root, names in places.items():
+            inside = str(problem["path"]).removeprefix(root).lstrip("/")
+            steps = {inside, *map(str, PurePosixPath(inside).parents)}
+            if steps & names:
+                found.append({**problem, "path": inside})
+                break
+    return tuple(found)

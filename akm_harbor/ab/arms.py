@@ -1,11 +1,13 @@
 """Pick the arms of a comparison out of a dataset."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from akm_harbor.ab.policies import NOT_ATTEMPTS
 from akm_harbor.errors import AkmHarborError, NotComparableError, UsageError
@@ -36,17 +38,25 @@ class Arm:
         return sorted(self.attempts["task"].unique())
 
 
-def load_trials(dataset: Path, task_names: Mapping[str, str] | None = None) -> pd.DataFrame:
+def load_trials(
+    dataset: Path,
+    task_names: Mapping[str, str] | None = None,
+    only: tuple[str, Collection[str]] | None = None,
+) -> pd.DataFrame:
     """Read the trials with plain pandas types and a `task` column that pairs them.
 
     Args:
         dataset: a dataset's folder.
         task_names: what to call a task, for names that differ between arms but mean the same task.
+        only: a column and the names to keep, to be quick on a large dataset; ignored unless all are there.
 
     Raises:
         AkmHarborError: not a dataset, or one without trials.
     """
-    frame: pd.DataFrame = read_table(dataset, TRIALS).to_pandas()
+    table = read_table(dataset, TRIALS)
+    if only is not None and only[0] in SELECTORS and set(only[1]) <= set(table[only[0]].unique().to_pylist()):
+        table = table.filter(pc.is_in(table[only[0]], pa.array(sorted(only[1]))))
+    frame: pd.DataFrame = table.to_pandas()
     if frame.empty:
         raise AkmHarborError("has no trial", path=dataset, hint="Look at its `problems` table, or collect again.")
     named = frame["task_name"].fillna(frame["trial_name"].fillna("?").str.rpartition("__")[0])

@@ -1,6 +1,7 @@
 """The offline HTML page of an A/B result."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,15 @@ def _context(result: AbResult) -> dict[str, Any]:
         "cell": cell,
         "amount": amount,
         "ratio": ratio,
+        "moment": moment,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
         "level": f"{result.options.level:.0%}",
     }
+
+
+def moment(time: datetime | None) -> str:
+    """A time to the second."""
+    return DASH if time is None else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
 def cell(attempt: Attempt) -> tuple[str, str, str]:
@@ -88,10 +95,20 @@ def amount(number: float | None, unit: str) -> str:
     return f"{number:,.1f}".removesuffix(".0")
 
 
+_WHY = {
+    "constant-ratio": "the same ratio on every task",
+    "zero-baseline": "the baseline is zero",
+    "not-positive": "some amounts are zero",
+    "one-task": "one task",
+    "no-task": "no shared task reports it",
+    "unbounded": "the baseline is too uncertain",
+}
+
+
 def ratio(result: Result) -> str:
     """A ratio with its interval, or that there is none."""
     if isinstance(result, NotEstimable):
         known = f"×{result.value:.2f}; " if result.value is not None else ""  # noqa: RUF001
-        return f"{known}no interval: {result.reason}"
+        return f"{known}{_WHY.get(result.reason, result.reason)}"
     inside = result.interval
     return f"×{result.value:.2f}" + (f" ({inside.low:.2f} to {inside.high:.2f})" if inside else "")  # noqa: RUF001

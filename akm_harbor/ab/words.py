@@ -34,7 +34,10 @@ def span(result: Result) -> str:
         return "not estimable"
     if result.interval is None:
         return DASH
-    return f"{points(result.interval.low)} to {points(result.interval.high)}"
+    low, high = result.interval.low, result.interval.high
+    if abs(result.value) <= 1:  # a difference of rewards between 0 and 1 cannot lie beyond
+        low, high = max(low, -1.0), min(high, 1.0)
+    return f"{points(low)} to {points(high)}"
 
 
 def p_value(result: Result) -> str:
@@ -55,10 +58,15 @@ def precision(r: AbResult) -> str:
     if isinstance(mde, NotEstimable):
         return f"With {plural(tasks, 'shared task')} this run cannot say how small a difference it would have seen."
     attempts = f"{r.headline.n_baseline} and {r.headline.n_treatment} attempts"
+    start = f"Before the result: on {plural(tasks, 'shared task')} with {attempts}, "
+    own = isinstance(r.headline.difference, Estimate)
+    planned = "" if own else " (from planning values: this run has no spread of its own)"
+    if mde.value >= 1:
+        return f"{start}even the largest possible difference could have been missed: this run is too small."
     return (
-        f"Before the result: on {plural(tasks, 'shared task')} with {attempts}, a true difference of about "
+        f"{start}a true difference of about "
         f"{100 * mde.value:.0f} points or more would have been noticed four times out of five; "
-        "a smaller one would often have been missed."
+        f"a smaller one would often have been missed{planned}."
     )
 
 

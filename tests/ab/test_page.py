@@ -145,4 +145,4 @@ def test_amounts(number, unit, expected):
 
 def test_ratio_says_why_there_is_no_interval():
     assert ratio(Estimate(1.1063, "m", "e", 9, Interval(0.999, 1.2778, 0.95))) == "\u00d71.11 (1.00 to 1.28)"
-    assert ratio(NotEstimable("one-task", "d", "m", "e", 1, 2.0)) == "\u00d72.00; no interval: one-task"
+    assert ratio(NotEstimable("one-task", "d", "m", "e", 1, 2.0)) == "\u00d72.00; one task"

@@ -4,6 +4,9 @@ import asyncio
 import json
 import logging
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +71,26 @@ def test_a_real_job_is_collected_beside_the_jobs_folder(tmp_path, caplog):
     attempts = [json.loads(line) for line in (out / "attempts.jsonl").read_text().splitlines()]
     assert [a["exception_type"] for a in attempts] == ["HealthcheckError"] * 2
     assert sorted(p for p in job.rglob("*")) == before  # Harbor's resume deletes what is not a trial
+
+
+@pytest.mark.sandbox
+def test_in_a_real_harbor_job(tmp_path):
+    """Two agents in one job, the plugin found by its entry point, the report beside the jobs folder."""
+    for name in ("drillbit--turn-key", "drillbit--keep-cores"):
+        shutil.copytree(resource("tasks", name), tmp_path / "tasks" / name)
+    config = {
+        "job_name": "pair",
+        "jobs_dir": str(tmp_path / "jobs"),
+        "agents": [{"name": "oracle"}, {"name": "nop"}],
+        "environment": {"import_path": "akm_harbor:SandboxEnvironment"},
+    }
+    (tmp_path / "job.json").write_text(json.dumps(config))
+    harbor = Path(sys.executable).with_name("harbor")
+    command = [harbor, "run", "-c", tmp_path / "job.json", "-p", tmp_path / "tasks", "--plugin", "akm", "-y"]
+    ran = subprocess.run(
+        [*map(str, command), "--pk", "baseline=nop"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    verdict = json.loads((tmp_path / "akm-reports" / "pair" / "verdict.json").read_text())
+    assert (verdict["headline"]["baseline"], verdict["headline"]["treatment"]) == (0.0, 1.0)
+    assert "report: " in ran.stdout + ran.stderr

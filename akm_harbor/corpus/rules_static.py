@@ -111,7 +111,8 @@ def gold_unresolved(corpus: Corpus) -> Iterator[Finding]:
 )
 def asset_unindexable(corpus: Corpus) -> Iterator[Finding]:
     """Frontmatter that akm indexes."""
-    for name in sorted({task.text("bundle") for task in corpus.tasks}):
+    folders = sorted(p for p in corpus.bundles_dir.iterdir() if p.is_dir()) if corpus.bundles_dir else []
+    for name in (folder.name for folder in folders):
         for asset in corpus.assets(name) or []:
             front = asset.frontmatter
             if asset.path.suffix != ".md":

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "kubectl scale deployment checkout --replicas=6" >/app/commands.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "terraform init -input=false" >/app/commands.txt

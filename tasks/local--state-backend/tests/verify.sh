@@ -1,0 +1,3 @@
+#!/bin/sh
+exec $CHECK command commands.txt "terraform init" -- "-backend-config~=(?:\./)?backends/prod\.hcl" -lockfile=readonly -input=false -reconfigure \
+    "?-no-color"

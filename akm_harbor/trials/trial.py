@@ -6,21 +6,17 @@ from typing import Any
 
 from akm_harbor.tables.redact import redact_text
 from akm_harbor.trials import delivery
-from akm_harbor.trials.akm_calls import akm_call
+from akm_harbor.trials.calls import Reading, read_calls
 from akm_harbor.trials.causes import cause_of
 from akm_harbor.trials.ctrf import read_compliance, read_tests
 from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.evidence import Captured, mark_automatic, read_captured
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.job import plan_of
-from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
 from akm_harbor.trials.result import Row, config_row, result_row, task_path
 from akm_harbor.trials.stamps import FOLDER, RACY, Stamp
-from akm_harbor.trials.trajectory import AtifCall, Trajectory, parse_trajectory
-from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json, to_json
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json
 
-_ARGUMENT_CHARS = 8000
-_HEAD_CHARS = 500
 _OUR_TREATMENT = "opencode-akm"
 _OUR_CONTROL = "opencode-control"
 _PRIVATE = ("_arm", "_plan", "_agent_multiplier", "_agent_ceiling", "_state", "_install_only")
@@ -192,9 +188,9 @@ def _evidence(
         if got.present or got.capture or not captured.folder:
             captured = got
     calls: list[Row] = []
-    reading = _Reading()
+    reading = Reading()
     for agent in agents:
-        _read_calls(files, agent, captured, calls, reading)
+        read_calls(files, agent, captured.bundle_folder, calls, reading)
     _steps(row, calls, reading)
     _stream_usage(row, reading)
     _label(row, reading, captured)
@@ -212,109 +208,7 @@ def _evidence(
     _judge(row, _gather(row, config, captured, calls))
 
 
-@dataclass(slots=True)
-class _Reading:
-    """What the trajectories and streams of a trial's agent folders add up to."""
-
-    source: str | None = None
-    n_steps: int = 0
-    first_prompt_tokens: int | None = None
-    streams: int = 0
-    steps_finished: int = 0
-    stream_tokens: tuple[int, int, int] | None = None
-    zero_tokens: bool = False
-    stream_cost: float | None = None
-    stopped: bool = False
-    asked: bool = False
-    truncated: bool = False
-    error: tuple[str, str] | None = None
-
-
-def _read_calls(files: TrialFiles, agent: str, captured: Captured, calls: list[Row], reading: _Reading) -> None:
-    stream = _stream(files, f"{agent}/opencode.txt", reading)
-    trajectory = _trajectory(files, f"{agent}/trajectory.json")
-    folders = [captured.bundle_folder] if captured.bundle_folder else []
-    if trajectory is not None and (trajectory.n_steps or stream is None):
-        reading.source = "trajectory.json"
-        reading.n_steps += trajectory.n_steps
-        reading.first_prompt_tokens = reading.first_prompt_tokens or trajectory.first_prompt_tokens
-        by_id = {call.call_id: call for call in (stream.calls if stream else ()) if call.call_id}
-        calls.extend(
-            _call_row(len(calls) + i, c, by_id.get(c.call_id or ""), folders) for i, c in enumerate(trajectory.calls)
-        )
-    elif stream is not None:
-        reading.source = "opencode.txt"
-        reading.n_steps += stream.steps_started
-        reading.first_prompt_tokens = reading.first_prompt_tokens or stream.first_prompt_tokens
-        start = len(calls)
-        calls.extend(_call_row(start + i, None, c, folders) for i, c in enumerate(stream.calls))
-
-
-def _stream(files: TrialFiles, rel: str, reading: _Reading) -> Stream | None:
-    data = files.read(rel)
-    if data is None:
-        return None
-    stream = parse_stream(data)
-    reading.streams += 1
-    reading.steps_finished += stream.steps_finished
-    reading.stopped, reading.asked = stream.stopped, stream.asked
-    reading.truncated = stream.steps_started > stream.steps_finished
-    reading.error = stream.error or reading.error
-    reading.zero_tokens = reading.zero_tokens or stream.zero_tokens
-    if stream.tokens:
-        before = reading.stream_tokens or (0, 0, 0)
-        a, b, c = (x + y for x, y in zip(before, stream.tokens, strict=True))
-        reading.stream_tokens = (a, b, c)
-    if stream.cost is not None:
-        reading.stream_cost = (reading.stream_cost or 0.0) + stream.cost
-    return stream if stream.calls or stream.steps_started or stream.error else None
-
-
-def _trajectory(files: TrialFiles, rel: str) -> Trajectory | None:
-    data = files.read(rel)
-    if data is None:
-        return None
-    try:
-        return parse_trajectory(data)
-    except InvalidJsonError as error:
-        files.problem(rel, error.kind, str(error), "tool calls read from opencode.txt, if it is there")
-        return None
-
-
-def _call_row(index: int, atif: AtifCall | None, stream: StreamCall | None, folders: list[str]) -> Row:
-    """One row of `tool_calls`, from the trajectory, the printed stream, or both."""
-    if atif is not None:
-        tool, arguments, output, call_id = atif.tool, atif.arguments, atif.output, atif.call_id
-        step, at = atif.step_id, atif.at
-    else:
-        assert stream is not None
-        tool, arguments, call_id = stream.tool, stream.arguments, stream.call_id
-        output = stream.output if isinstance(stream.output, str) else None
-        step, at = stream.step, stream.at
-    error = stream.error if stream else None
-    akm = akm_call(tool, arguments, output or error, folders)
-    row: Row = {
-        "index": index,
-        "step_id": step,
-        "call_id": call_id,
-        "tool": tool,
-        "status": stream.status if stream else None,
-        "started_at": at,
-        "arguments_json": None if arguments is None else to_json(arguments, _ARGUMENT_CHARS),
-        "output_chars": None if output is None else len(output),
-        "output_head": None if output is None else redact_text(output, _HEAD_CHARS),
-        "error": redact_text(error, _HEAD_CHARS) if error else None,
-        "source": "opencode.txt" if atif is None else "trajectory.json",
-    }
-    if akm is not None:
-        row["akm_verb"] = akm.verb
-        row["akm_query"] = redact_text(akm.query, 2000) if akm.query else None
-        row["akm_refs"] = [ref[:500] for ref in akm.refs[:200]]
-        row["_answered"] = akm.answered
-    return row
-
-
-def _steps(row: Row, calls: list[Row], reading: _Reading) -> None:
+def _steps(row: Row, calls: list[Row], reading: Reading) -> None:
     if reading.source is None:
         return
     row["trajectory_source"] = reading.source
@@ -324,7 +218,7 @@ def _steps(row: Row, calls: list[Row], reading: _Reading) -> None:
     row["first_prompt_tokens"] = reading.first_prompt_tokens
 
 
-def _stream_usage(row: Row, reading: _Reading) -> None:
+def _stream_usage(row: Row, reading: Reading) -> None:
     """Fill tokens that Harbor lacks from the printed stream, unless that has only zeros."""
     if row.get("token_source") is None and reading.stream_tokens and not reading.zero_tokens:
         # Harbor got no answer (a time-out, mostly), but the steps that finished were printed.
@@ -341,7 +235,7 @@ def _drop_zero_tokens(row: Row, files: TrialFiles) -> None:
     files.note("zero-tokens", "0 input and 0 output tokens; made null")
 
 
-def _label(row: Row, reading: _Reading, captured: Captured) -> None:
+def _label(row: Row, reading: Reading, captured: Captured) -> None:
     """Name the known patterns behind an exception, and refine its cause by what was printed."""
     kind = row.get("exception_type")
     asked = reading.asked or (captured.log is not None and captured.log.asked)
@@ -351,6 +245,8 @@ def _label(row: Row, reading: _Reading, captured: Captured) -> None:
         elif asked:
             row["exception_label"] = "permission-hang"
             row["exception_cause"] = "harness"
+    elif reading.truncated and not reading.error:
+        row["exception_label"] = "cut-stream"
     elif captured.log is not None and captured.log.plugin_error and kind:
         row["exception_label"] = "plugin-install-failed"
         row["exception_cause"] = "harness"

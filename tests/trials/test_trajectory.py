@@ -1,0 +1,108 @@
+import json
+from typing import Any
+
+import pytest
+
+from akm_harbor.trials.trajectory import parse_trajectory, text_of
+from akm_harbor.trials.values import InvalidJsonError
+
+
+def step(number: int, source: str = "agent", **fields: Any) -> dict[str, Any]:
+    return {"step_id": number, "source": source, "timestamp": "2026-01-01T00:00:01Z", "message": "m", **fields}
+
+
+def calls(*names: str, content: Any = "out") -> dict[str, Any]:
+    return {
+        "tool_calls": [
+            {"tool_call_id": f"c{i}", "function_name": n, "arguments": {"a": i}} for i, n in enumerate(names)
+        ],
+        "observation": {"results": [{"source_call_id": f"c{i}", "content": content} for i, _ in enumerate(names)]},
+    }
+
+
+def metrics(prompt: int | None = 10, completion: int = 2, cached: int = 1) -> dict[str, Any]:
+    return {"metrics": {"prompt_tokens": prompt, "completion_tokens": completion, "cached_tokens": cached}}
+
+
+def atif(*steps: dict[str, Any], version: str = "ATIF-v1.7", **fields: Any) -> bytes:
+    return json.dumps(
+        {"schema_version": version, "session_id": "s", "agent": {}, "steps": list(steps), **fields}
+    ).encode()
+
+
+@pytest.mark.parametrize("version", [f"ATIF-v1.{n}" for n in range(9)])
+def test_every_version(version: str) -> None:
+    got = parse_trajectory(atif(step(1, "user"), step(2, **calls("bash"), **metrics()), version=version))
+    assert (got.version, got.n_steps, len(got.calls)) == (version, 1, 1)
+    call = got.calls[0]
+    assert (call.step_id, call.call_id, call.tool, call.arguments, call.output) == (2, "c0", "bash", {"a": 0}, "out")
+    assert call.at == 1767225601_000_000
+    assert (got.first_prompt_tokens, got.tokens) == (10, (10, 1, 2))
+
+
+def test_copied_context_is_not_counted_again() -> None:
+    copied = step(1, is_copied_context=True, **calls("bash"), **metrics(1000))
+    got = parse_trajectory(atif(copied, step(2, **calls("read"), **metrics())))
+    assert (got.n_steps, [c.tool for c in got.calls], got.tokens) == (1, ["read"], (10, 1, 2))
+
+
+def test_no_metrics_are_unknown_tokens() -> None:
+    assert parse_trajectory(atif(step(1))).tokens is None
+    assert parse_trajectory(atif(step(1, **metrics(0, 0, 0)))).tokens is None
+
+
+def test_outputs_find_their_calls_by_id() -> None:
+    both = calls("a", "b")
+    both["observation"]["results"].reverse()
+    both["observation"]["results"][0]["content"] = "of b"
+    got = parse_trajectory(atif(step(1, **both)))
+    assert [(c.tool, c.output) for c in got.calls] == [("a", "out"), ("b", "of b")]
+
+
+def test_an_observation_without_id_belongs_to_the_only_call() -> None:
+    one = calls("a")
+    del one["observation"]["results"][0]["source_call_id"]
+    assert parse_trajectory(atif(step(1, **one))).calls[0].output == "out"
+
+
+def test_a_call_without_observation_has_no_output() -> None:
+    one = calls("a")
+    del one["observation"]
+    assert parse_trajectory(atif(step(1, **one))).calls[0].output is None
+
+
+def test_content_in_parts() -> None:
+    parts = [{"type": "text", "text": "x"}, {"type": "image", "source": {}}, {"type": "text", "text": "y"}]
+    assert parse_trajectory(atif(step(1, **calls("a", content=parts)))).calls[0].output == "x\ny"
+    assert text_of(None) == ""
+
+
+def test_fields_of_other_types_cost_only_themselves() -> None:
+    data = atif(
+        step(1, tool_calls={"a": 1}),
+        step(2, observation="text", tool_calls=calls("bash")["tool_calls"]),
+        {"source": "agent", "metrics": 3},
+        "not a step",  # type: ignore[arg-type]
+        step(3, **calls("read"), **metrics()),
+    )
+    got = parse_trajectory(data)
+    assert (got.n_steps, [c.tool for c in got.calls]) == (4, ["bash", "read"])
+
+
+def test_empty_and_absent_steps() -> None:
+    assert parse_trajectory(atif()).calls == []
+    assert parse_trajectory(b'{"steps": null}').n_steps == 0
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b'{"steps": [', b"\x00\x00"])
+def test_what_is_no_trajectory_is_a_typed_error(data: bytes) -> None:
+    with pytest.raises(InvalidJsonError):
+        parse_trajectory(data)
+
+
+def test_lone_surrogates_and_nan() -> None:
+    data = (
+        b'{"steps": [{"source": "agent", "metrics": {"prompt_tokens": NaN},'
+        b' "tool_calls": [{"function_name": "b", "arguments": {"t": "\\ud83d"}}]}]}'
+    )
+    assert parse_trajectory(data).calls[0].arguments == {"t": "\ufffd"}

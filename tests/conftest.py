@@ -37,10 +37,22 @@ def _lacks_docker() -> str | None:
     return None if found and found.returncode == 0 else "no Docker engine answers"
 
 
+def _lacks_opencode() -> str | None:
+    from akm_harbor.agent.toolchain import find
+    from akm_harbor.errors import AkmHarborError
+
+    try:
+        find(None)
+    except AkmHarborError as error:
+        return str(error)
+    return None
+
+
 # marker -> (what is missing, must CI have it)
 NEEDS = {
     "sandbox": (_lacks_sandbox, True),
     "browser": (_lacks_browser, True),
+    "opencode": (_lacks_opencode, True),
     "live_akm": (_lacks_akm, False),
     "docker": (_lacks_docker, False),
 }

@@ -200,6 +200,7 @@ class AkmCli:
         return sum(file.stat().st_size for file in (self.work / "data").glob("index.db*") if file.is_file())
 
     def _run(self, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        (self.work / "home").mkdir(parents=True, exist_ok=True)
         try:
             return subprocess.run(
                 [str(self.executable), *arguments],

@@ -6,6 +6,7 @@ so that the two differ by mem0 alone. Its telemetry is off, and nothing is fetch
 """
 
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 from collections.abc import Sequence
@@ -117,5 +118,13 @@ class Mem0:
 
     def describe(self) -> Description:
         """Name, version and settings."""
-        settings = {"infer": False, "store": "qdrant, embedded", "embeddings": "all-MiniLM-L6-v2", "threshold": 0.0}
+        settings = {
+            "infer": False,
+            "store": "qdrant, embedded",
+            "embeddings": "all-MiniLM-L6-v2",
+            "threshold": 0.0,
+            # mem0 silently leaves these parts out where their libraries are missing.
+            "keyword_search": importlib.util.find_spec("fastembed") is not None,
+            "entities": importlib.util.find_spec("spacy") is not None,
+        }
         return Description("mem0", importlib.metadata.version("mem0ai"), self._model.digest, settings)

@@ -134,7 +134,7 @@ class _Window:
                 cut = error.pos >= len(self.text) - _SLACK or error.msg.startswith("Unterminated string")
                 if cut and len(self.text) - self.at <= _LARGEST_RECORD and self.fill():
                     continue
-                if cut and self.ended:
+                if self.ended and _cut_off(error):
                     raise TruncatedError(
                         f"ends in the middle of record {record} (counted from 0), {error.msg} at "
                         f"{self.place(error.pos)}",
@@ -151,6 +151,17 @@ class _Window:
                     f"record {record} is {type(value).__name__}, an object was expected", path=self._path
                 )
             return value
+
+
+def _cut_off(error: json.JSONDecodeError) -> bool:
+    """Whether more text could have mended the error, at the end of a file."""
+    rest = error.doc[error.pos :].strip()
+    literals = ("true", "false", "null", "e+", "E+", "e-", "E-", ".", "-")
+    return (
+        not rest
+        or error.msg.startswith(("Unterminated string", "Invalid \\uXXXX"))
+        or any(literal.startswith(rest) for literal in literals)
+    )
 
 
 def iter_records(path: Path) -> Iterator[dict[str, Any]]:

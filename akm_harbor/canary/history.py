@@ -12,6 +12,7 @@ from pathlib import Path
 
 from akm_harbor.canary import fields
 from akm_harbor.canary.actions import accepted_changes, by_day, count_accepted, run_row
+from akm_harbor.canary.alerts.rows import read_ranks
 from akm_harbor.canary.fields import Row
 from akm_harbor.canary.locate import StoreFiles
 from akm_harbor.canary.refs import reduced, type_of
@@ -145,15 +146,6 @@ def _ranks(cycle: Row, anchors: Mapping[int, str], path: Path, problems: Problem
         }
         for canary, rank in pairs
     ]
-
-
-def read_ranks(text: str | None) -> list[tuple[int, int]] | None:
-    """Read `[[canary id, rank], ...]`; None when it is something else."""
-    try:
-        found = json.loads(text or "")
-        return [(int(canary), int(rank)) for canary, rank in found]
-    except (ValueError, TypeError):
-        return None
 
 
 def _query(row: Row, label: str, path: Path, problems: Problems) -> Row:

@@ -1,0 +1,277 @@
+"""The calibrated rule: whole canaries, a known false-alarm rate, the slow decline too.
+
+Recall is judged by up to three contrasts, each an exact paired test (`exact.py`):
+
+* window: this cycle against the window before it, for a sudden loss;
+* recent: the last three cycles against up to twenty before them, for a loss the noise hides;
+* since mint: the last ten against the first twenty of the set, for the slow decline. Its
+  reference never moves, so a store that sank slowly does not become its own measure.
+
+Store shape is judged by counts whose bounds narrow with the square root of the store's size.
+The rate is for the whole cycle: each kind of store shape gets a tenth of it in a cycle in
+which it could fire at all (Tarone), the canaries get the rest, and within the canaries the
+contrasts share it by their joint distribution. Merge-floor
+violations are facts and churn is advice; neither takes part in the rate.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from akm_harbor.canary.alerts.exact import Contrast, Ints, correlations, excess_p, lower_p, share, smallest_p
+from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Kind, Rule, Settings
+from akm_harbor.canary.alerts.rows import Cycle
+
+MIN_REFERENCE = 2
+"""Cycles before a cycle can be judged at all: the test is exact from the first pair on."""
+
+_RECENT, _RECENT_REFERENCE = 3, 20
+_LATE, _EARLY, _SINCE_MINT_FROM = 10, 20, 25
+_FLAT_P = 0.1
+_SHAPE_SHARE = 0.1
+"""Share of the rate that each kind of store shape gets in a cycle in which it could fire."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """One contrast in one cycle.
+
+    Attributes:
+        contrast: which cycles.
+        p: one-sided p value of this contrast alone.
+        drop: per canary, its loss of hits: share of the reference minus share of the recent,
+            times both lengths, so that it is a whole number.
+        expected, found: canaries found in a cycle, mean over the reference and over the recent.
+    """
+
+    contrast: Contrast
+    p: float
+    drop: Ints
+    expected: float
+    found: float
+
+
+def contrasts(position: int, window: int) -> tuple[Contrast, ...]:
+    """The contrasts that apply to a cycle with `position` cycles before it in its series."""
+    length = position + 1
+    made = [Contrast((position - min(window, position), position), (position, length))]
+    if length >= window + _RECENT:
+        start = length - _RECENT
+        made.append(Contrast((start - min(_RECENT_REFERENCE, start), start), (start, length)))
+    if length >= _SINCE_MINT_FROM:
+        made.append(Contrast((0, min(_EARLY, length - _LATE)), (length - _LATE, length)))
+    return tuple(made)
+
+
+def still_down(drop: Ints, spared: int) -> NDArray[np.bool_]:
+    """Whether recall is down even without the `spared` canaries that lost most; shape (series,).
+
+    One anchor gone for good is far beyond chance and still nobody's emergency.
+    """
+    if drop.shape[1] <= spared:
+        return np.zeros(len(drop), dtype=bool)
+    ordered = np.sort(drop, axis=1)
+    return np.asarray(ordered[:, : drop.shape[1] - spared].sum(axis=1) > 0)
+
+
+def evaluate(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> Evaluated:
+    """Judge every cycle of one comparable series, oldest first."""
+    canaries, hits, asked = _matrix(cycles)
+    tested = _test_all(hits, asked, settings.window)
+    alerts: list[tuple[Alert, ...]] = []
+    family: list[float | None] = []
+    for position, cycle in enumerate(cycles):
+        shape = _shape(cycles, position, settings)
+        found = _shared(tested[position], canaries, shape, settings) or _churn(
+            cycles, position, tested[position], settings
+        )
+        alerts.append(tuple(sorted((*_facts(cycle, settings), *found), key=lambda alert: list(Kind).index(alert.kind))))
+        family.append(_family_p(tested[position]))
+    judged = tuple(position >= MIN_REFERENCE for position in range(len(cycles)))
+    return Evaluated(Rule.CALIBRATED, tuple(alerts), judged, tuple(family))
+
+
+def _matrix(cycles: Sequence[Cycle]) -> tuple[list[int], Ints, Ints]:
+    """Canary ids, and hits and asked as arrays of shape (canaries, cycles)."""
+    canaries = sorted({canary for cycle in cycles for canary in cycle.ranks})
+    row = {canary: i for i, canary in enumerate(canaries)}
+    hits = np.zeros((len(canaries), len(cycles)), dtype=np.int64)
+    asked = np.zeros_like(hits)
+    for column, cycle in enumerate(cycles):
+        for canary, rank in cycle.ranks.items():
+            hits[row[canary], column] = rank >= 0
+            asked[row[canary], column] = 1
+    return canaries, hits, asked
+
+
+def _test_all(hits: Ints, asked: Ints, window: int) -> list[list[_Tested]]:
+    """Every contrast of every cycle; those of one size are tested together, which is what makes years cheap."""
+    tested: list[list[_Tested]] = [[] for _ in range(hits.shape[1])]
+    if not len(hits):
+        return tested
+    sizes: dict[tuple[int, int], list[tuple[int, Contrast]]] = {}
+    for position in range(MIN_REFERENCE, hits.shape[1]):
+        for contrast in contrasts(position, window):
+            sizes.setdefault((contrast.n, contrast.m), []).append((position, contrast))
+    for (n, m), wanted in sizes.items():
+        reference, recent = _counts(hits, asked, [contrast for _, contrast in wanted])
+        p = lower_p(reference + recent, recent, n, m)
+        for index, (position, contrast) in enumerate(wanted):
+            drop = reference[index] * m - recent[index] * (n - m)
+            expected, found = reference[index].sum() / (n - m), recent[index].sum() / m
+            tested[position].append(_Tested(contrast, float(p[index]), drop, float(expected), float(found)))
+    for found_here in tested:
+        found_here.sort(key=lambda one: (one.contrast.m, one.contrast.reference[0] == 0))
+    return tested
+
+
+def _counts(hits: Ints, asked: Ints, wanted: Sequence[Contrast]) -> tuple[Ints, Ints]:
+    """Hits in reference and recent cycles; shape (contrasts, canaries). A canary not asked throughout counts as 0."""
+    summed = np.concatenate((np.zeros((len(hits), 1), dtype=np.int64), np.cumsum(hits, axis=1)), axis=1)
+    there = np.concatenate((np.zeros((len(hits), 1), dtype=np.int64), np.cumsum(asked, axis=1)), axis=1)
+
+    def between(sums: Ints, spans: Sequence[tuple[int, int]]) -> Ints:
+        start, stop = np.array(spans).T
+        return np.asarray((sums[:, stop] - sums[:, start]).T)
+
+    before, now = [c.reference for c in wanted], [c.recent for c in wanted]
+    whole = between(there, before) + between(there, now) == wanted[0].n
+    return between(summed, before) * whole, between(summed, now) * whole
+
+
+def _family_p(tested: Sequence[_Tested]) -> float | None:
+    if not tested:
+        return None
+    smallest = min(one.p for one in tested)
+    return smallest_p(smallest, correlations([one.contrast for one in tested]))
+
+
+def _shared(
+    tested: Sequence[_Tested], canaries: Sequence[int], shape: Sequence[Alert], settings: Settings
+) -> list[Alert]:
+    """Collapse alerts of one cycle, the rate shared out over what could fire in it."""
+    alerts = _canaries(tested, canaries, settings.rate * (1 - _SHAPE_SHARE * len(shape)), settings.spared)
+    return alerts + [alert for alert in shape if alert.p is not None and alert.p <= settings.rate * _SHAPE_SHARE]
+
+
+def _canaries(tested: Sequence[_Tested], canaries: Sequence[int], rate: float, spared: int) -> list[Alert]:
+    if not tested:
+        return []
+    correlated = correlations([one.contrast for one in tested])
+    limit = share(rate, correlated)
+    alerts: dict[Kind, Alert] = {}
+    for one in sorted(tested, key=lambda one: one.p):
+        kind = Kind.RECALL if one.contrast.m == 1 else Kind.DECLINE
+        if one.p <= limit and kind not in alerts and still_down(one.drop[None], spared)[0]:
+            alerts[kind] = _canary_alert(kind, one, smallest_p(one.p, correlated), canaries)
+    return list(alerts.values())
+
+
+def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -> Alert:
+    contrast = one.contrast
+    span = contrast.n - contrast.m
+    order = np.argsort(-one.drop, kind="stable")
+    lost = tuple(canaries[i] for i in order if one.drop[i] > 0 and 2 * one.drop[i] >= contrast.m * span)
+    when = "this cycle" if contrast.m == 1 else f"the last {contrast.m} cycles"
+    early = contrast.reference[0] == 0 and contrast.m == _LATE
+    before = f"the first {span} cycles of the set" if early else f"the {span} cycles before"
+    detail = (
+        f"{one.found:.4g} of {len(canaries)} canaries found in {when}, {one.expected:.4g} in {before}; "
+        f"{len(lost)} lost (p {p:.2g})"
+    )
+    metrics = {"found": one.found, "expected": one.expected, "canaries": float(len(canaries)), "lost": float(len(lost))}
+    return Alert(kind, detail, metrics, p, lost)
+
+
+# --- store shape: p values only where the kind could fire at all ---------------------------
+
+
+def _shape(cycles: Sequence[Cycle], position: int, settings: Settings) -> list[Alert]:
+    """Entropy and shrink as alerts with a p value, left out where they could not reach any."""
+    if position < MIN_REFERENCE:
+        return []
+    references = [cycles[max(0, position - settings.window) : position]]
+    if position >= 2 * settings.window:
+        references.append(cycles[: settings.window])
+    made = (_entropy(references, cycles[position], settings), _shrink(references, cycles[position], settings))
+    return [alert for alert in made if alert is not None]
+
+
+def _middle(cycles: Sequence[Cycle], key: Callable[[Cycle], Fraction | int]) -> Cycle:
+    """The lower middle cycle by a key: one cycle, because neighbouring cycles share their assets."""
+    return sorted(cycles, key=key)[(len(cycles) - 1) // 2]
+
+
+def _entropy(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Settings) -> Alert | None:
+    """More duplicates than before, for the store's size."""
+    middles = [_middle(window, lambda cycle: Fraction(cycle.duplicates, max(1, cycle.total))) for window in references]
+    share_of_one = settings.rate * _SHAPE_SHARE / len(middles)
+    if all(excess_p(now.duplicates + b.duplicates, now.total, 0, b.total) > share_of_one for b in middles):
+        return None
+    p, before = min(
+        ((excess_p(now.duplicates, now.total, b.duplicates, b.total), b) for b in middles), key=lambda pair: pair[0]
+    )
+    p = min(1.0, p * len(middles))
+    rise = Fraction(now.duplicates, max(1, now.total)) - Fraction(before.duplicates, max(1, before.total))
+    if rise < Fraction(repr(settings.entropy_floor)):
+        p = 1.0
+    detail = (
+        f"{now.duplicates} of {now.total} assets say what another one says, {before.duplicates} of {before.total} "
+        f"before (p {p:.2g})"
+    )
+    metrics = {"duplicates": float(now.duplicates), "total": float(now.total)}
+    return Alert(Kind.ENTROPY, detail, metrics | {"before": float(before.duplicates), "p": p}, p)
+
+
+def _shrink(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Settings) -> Alert | None:
+    """Fewer assets while more of them are merged too often; shrinking alone is hygiene."""
+    middles = [_middle(window, lambda cycle: cycle.total) for window in references]
+    grown = [
+        before
+        for before, window in zip(middles, references, strict=True)
+        if now.over_generation > window[0].over_generation
+    ]
+    if not grown:
+        return None
+    p, before = min(((excess_p(b.total, 1, now.total, 1), b) for b in grown), key=lambda pair: pair[0])
+    p = min(1.0, p * len(grown))
+    if now.total > (1 - Fraction(repr(settings.shrink_floor))) * before.total:
+        p = 1.0
+    detail = (
+        f"{now.total} assets, {before.total} before, while {now.over_generation} are merged too often "
+        f"({before.over_generation} before; p {p:.2g})"
+    )
+    metrics = {"total": float(now.total), "before": float(before.total), "over_generation": float(now.over_generation)}
+    return Alert(Kind.SHRINK, detail, metrics, p)
+
+
+# --- facts and advice, outside the rate -----------------------------------------------------
+
+
+def _facts(cycle: Cycle, settings: Settings) -> list[Alert]:
+    if cycle.violations < settings.floor_min:
+        return []
+    detail = f"{cycle.violations} merges lost references or words in this cycle (limit {settings.floor_min})"
+    return [Alert(Kind.MERGE_FLOOR, detail, {"violations": float(cycle.violations)})]
+
+
+def _churn(cycles: Sequence[Cycle], position: int, tested: Sequence[_Tested], settings: Settings) -> list[Alert]:
+    """Many accepted changes, and neither recall nor the share of duplicates moves beyond its noise."""
+    window = cycles[max(0, position - settings.window) : position]
+    now, accepted = cycles[position], sum(cycle.accepted for cycle in window)
+    if len(window) < settings.window or accepted < settings.churn_actions:
+        return []
+    flat = [_FLAT_P <= one.p <= 1 - _FLAT_P for one in tested if one.contrast.m == 1]
+    before = window[0]
+    more = excess_p(now.duplicates, now.total, before.duplicates, before.total)
+    fewer = excess_p(before.duplicates, before.total, now.duplicates, now.total)
+    if not all(flat) or min(more, fewer) < _FLAT_P or abs(now.exact_ratio - before.exact_ratio) >= settings.flat:
+        return []
+    detail = (
+        f"{accepted} accepted changes in {len(window)} cycles moved neither recall "
+        f"({float(now.exact_recall):.3f}) nor distinct content ({float(now.exact_ratio):.3f})"
+    )
+    return [Alert(Kind.CHURN, detail, {"accepted": float(accepted), "recall": float(now.exact_recall)})]

@@ -17,7 +17,7 @@ from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.trials import cache
 from akm_harbor.trials.akm_calls import gold_rank
 from akm_harbor.trials.collection import Progress
-from akm_harbor.trials.columns import ALL, TASKS, TRIALS
+from akm_harbor.trials.columns import ALL, HARBOR_STATS, TASKS, TRIALS
 from akm_harbor.trials.discover import JobDir, TrialDir
 from akm_harbor.trials.manifest import manifest
 from akm_harbor.trials.plan import Options, Plan
@@ -28,7 +28,7 @@ from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.trial import TrialRead
 
 _BATCH_ROWS = 4096
-_DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks"))
+_DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks", "harbor_stats"))
 _NOTE_ACTIONS = {
     "naive-timestamp": "read as UTC",
     "zero-tokens": "tokens made null",
@@ -61,6 +61,7 @@ def build(
         trials = settle(trials, plan, batch.plans, problems)
         writer.write(TRIALS, trials)
         writer.write(TASKS, TASKS.from_rows(_task_rows(plan)))
+        writer.write(HARBOR_STATS, HARBOR_STATS.from_rows(_printed_rows(plan)))
         writer.write(PROBLEMS, problems.table())
         writer.write_manifest(manifest(plan, options, trials, problems))
         summary: dict[str, Any] = {
@@ -82,6 +83,12 @@ def build(
         )
         writer.write_extra(cache.STATE, state)
     return {**summary, "n_read": len(plan.todo), "n_reused": len(plan.reused), "unchanged": False}
+
+
+def _printed_rows(plan: Plan) -> Iterator[dict[str, Any]]:
+    for job in plan.found.jobs:
+        for row in plan.jobs[job.path].evals:
+            yield {"root": job.root, "job_path": job.rel, **row}
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

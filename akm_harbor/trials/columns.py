@@ -218,7 +218,24 @@ TASKS = Table(
     ),
 )
 
-ALL = (TRIALS, TOOL_CALLS, AKM_USAGE, PLUGIN_EVENTS, MODEL_REQUESTS, TESTS, TASKS)
+HARBOR_STATS = Table(
+    "harbor_stats",
+    "what Harbor itself printed for one agent, model and dataset of a job: to reconcile with, never to trust",
+    (
+        Column("root", STRING, "which collected input it came from", required=True),
+        Column("job_path", STRING, "the job's directory, relative to the collected root", required=True),
+        Column("job_id", STRING, "the job's uuid", "<job>/result.json:id"),
+        Column("harbor_version", STRING, "Harbor that printed it", "<job>/lock.json:harbor.version"),
+        Column("eval_key", STRING, "Harbor's own name, agent__model__dataset", "<job>/result.json:stats.evals"),
+        Column("n_trials", INT, "trials it counted", "stats.evals[].n_trials"),
+        Column("n_errors", INT, "of which errors", "stats.evals[].n_errors"),
+        Column("mean", FLOAT, "the metric named mean", "stats.evals[].metrics[].mean"),
+        Column("metrics_json", STRING, "all metrics as written", "stats.evals[].metrics"),
+        Column("pass_at_k_json", STRING, "its pass@k, k as text", "stats.evals[].pass_at_k"),
+    ),
+)
+
+ALL = (TRIALS, TOOL_CALLS, AKM_USAGE, PLUGIN_EVENTS, MODEL_REQUESTS, TESTS, TASKS, HARBOR_STATS)
 
 STATUSES = (
     "scored",

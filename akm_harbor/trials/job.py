@@ -9,7 +9,7 @@ from typing import Any
 from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.stamps import Stamp
-from akm_harbor.trials.values import as_dict, as_int, as_list, as_text
+from akm_harbor.trials.values import as_dict, as_float, as_int, as_list, as_text
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class Job:
         planned: how many trials of each plan the job holds (see `plan_of`); empty when unknown.
         attempts: attempts a task by its config; None when unknown.
         n_planned: all trials planned.
+        evals: what Harbor printed, rows of `harbor_stats` without root and path.
         source_jobs: it grades recorded trials again.
         stamps: (path below the job, size, mtime_ns).
         problems: (path below the job, kind, detail, action).
@@ -30,6 +31,7 @@ class Job:
     planned: Counter[str] = field(default_factory=Counter)
     attempts: int | None = None
     n_planned: int | None = None
+    evals: list[dict[str, Any]] = field(default_factory=list)
     stamps: list[Stamp] = field(default_factory=list)
     problems: list[tuple[str, str, str, str]] = field(default_factory=list)
 
@@ -87,4 +89,20 @@ def read_job(job: JobDir, now_ns: int) -> Job:
         "submission": job.submission,
     }
     attempts = as_int(config.get("n_attempts")) or 1 if config else None
-    return Job(columns, planned, attempts, n_planned, files.stamps, files.problems)
+    printed = [_printed(key, as_dict(value)) for key, value in as_dict(stats.get("evals")).items()]
+    evals = [{"job_id": columns["job_id"], "harbor_version": columns["harbor_version"], **p} for p in printed]
+    return Job(columns, planned, attempts, n_planned, evals, files.stamps, files.problems)
+
+
+def _printed(key: str, stats: dict[str, Any]) -> dict[str, Any]:
+    """One line of the job's statistics; a mean of several metrics is the first that is a number."""
+    metrics = [as_dict(m) for m in as_list(stats.get("metrics"))]
+    means = (as_float(m.get("mean")) for m in metrics)
+    return {
+        "eval_key": as_text(key, 500),
+        "n_trials": as_int(stats.get("n_trials")),
+        "n_errors": as_int(stats.get("n_errors")),
+        "mean": next((m for m in means if m is not None), None),
+        "metrics_json": as_text(json.dumps(metrics, sort_keys=True), 8000),
+        "pass_at_k_json": as_text(json.dumps(as_dict(stats.get("pass_at_k")), sort_keys=True), 8000),
+    }

@@ -38,7 +38,11 @@ TRIALS = Table(
             "sandbox, provider, harness, budget, refusal, verifier, cancelled or unclassified",
         ),
         Column("exception_message", STRING, "its message, cut at 2,000 characters, secrets redacted"),
-        Column("exception_label", STRING, "a known pattern: permission-hang, late-exit, cut-stream or plugin-install-failed"),
+        Column(
+            "exception_label",
+            STRING,
+            "a known pattern: permission-hang, late-exit, cut-stream or plugin-install-failed",
+        ),
         Column("treatment_delivered", BOOL, "did the treatment reach the agent; null on a control arm"),
         Column("delivery_reasons", STRINGS, "why that verdict, one short code each"),
         Column("n_input_tokens", INT, "input tokens, cache included", "result.json:agent_result"),

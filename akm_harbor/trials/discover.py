@@ -103,13 +103,10 @@ def discover(inputs: list[Path], now_ns: int, ignore: Path | None = None) -> Fou
         if not given.is_dir():
             raise AkmHarborError("not a folder", path=given, hint="Give a Harbor job directory, or a folder of them.")
         real = os.path.realpath(given)
-        before = len(found.jobs)
         walk = _Walk(given, real, found, seen, now_ns, os.path.realpath(ignore) if ignore else None)
-        walk.run()
-        found.bases.append((walk.base, walk.root))
-        if len(found.jobs) == before and real not in seen:
+        if not walk.run():
             raise _nothing_found(given, real)
-        seen.add(real)
+        found.bases.append((walk.base, walk.root))
     return found
 
 
@@ -125,7 +122,8 @@ class _Walk:
         self.now_ns = now_ns
         self.base, self.root = real, str(given)
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Whether the input holds a job."""
         top = self._list(self.real)
         if top is None:
             raise AkmHarborError("cannot be listed", path=self.given, hint="Check its permissions.")
@@ -134,8 +132,8 @@ class _Walk:
             if job is not None:
                 self._name_from_above(2)
                 self._add_job(job, [top])
-        else:
-            self._visit(top, 0)
+            return job is not None
+        return self._visit(top, 0)
 
     def _name_from_above(self, levels: int) -> None:
         """Count names from a folder above the input, so that they hold the job's own name."""
@@ -148,9 +146,6 @@ class _Walk:
 
     def _visit(self, here: _Listing, depth: int) -> bool:
         """Take in one folder that is not a trial; True when it holds a job somewhere."""
-        if here.path in self.seen:
-            self._note(here.path, "seen-twice", "two inputs hold the same folder", "read once")
-            return True
         for name in here.links:
             self._note(f"{here.path}/{name}", "symlink", "a symbolic link", "not followed")
         if _is_legacy(here):
@@ -179,6 +174,13 @@ class _Walk:
         return holds
 
     def _add_job(self, here: _Listing, trials: list[_Listing]) -> None:
+        fresh = [t for t in trials if t.path not in self.seen]
+        if len(fresh) < len(trials) or (not trials and here.path in self.seen):
+            self._note(here.path, "seen-twice", "two inputs hold the same folder", "read once")
+            if not fresh:
+                return
+        self.seen.update((here.path, *(t.path for t in fresh)))
+        trials = fresh
         rel = os.path.relpath(here.path, self.base).replace(os.sep, "/")
         self.found.jobs.append(
             JobDir(

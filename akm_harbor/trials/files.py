@@ -49,7 +49,7 @@ class TrialFiles:
         if rel in self._listed:
             return self._listed[rel]
         above, _, name = rel.rpartition("/")
-        if name not in self.listing(above)[1]:
+        if not rel or name not in self.listing(above)[1]:
             self._listed[rel] = frozenset(), ()
             return self._listed[rel]
         full = f"{self.path}/{rel}"

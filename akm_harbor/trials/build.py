@@ -24,7 +24,7 @@ from akm_harbor.trials.plan import Options, Plan
 from akm_harbor.trials.pool import read_all
 from akm_harbor.trials.result import timeout_in_force
 from akm_harbor.trials.settle import settle
-from akm_harbor.trials.stamps import Stamp
+from akm_harbor.trials.stamps import Stamp, plain
 from akm_harbor.trials.trial import TrialRead
 
 _BATCH_ROWS = 4096
@@ -220,7 +220,7 @@ def _problems(plan: Plan, batch: _Batch) -> Problems:
         if not job.trials:
             problems.add(place, "no-trials", "a job without any trial directory", "no rows")
     notes: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for entry in batch.state.entries:
+    for entry in sorted(batch.state.entries, key=lambda e: (e.root, e.rel)):
         for rel, kind, detail, action in entry.problems:
             problems.add(_below(_below(entry.root, entry.rel), rel), kind, detail, action)
         job_rel, _, name = entry.rel.rpartition("/")
@@ -237,7 +237,7 @@ def _below(place: str, rel: str) -> str:
 
 
 def _shown(path: str, bases: Iterable[tuple[str, str]]) -> str:
-    for base, root in bases:
+    for base, root in ((plain(b), plain(r)) for b, r in bases):
         if path == base or path.startswith(base + os.sep):
             return _below(root, path[len(base) :].lstrip(os.sep))
     return path

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from akm_harbor.trials.stamps import FOLDER, Stamp
+from akm_harbor.trials.stamps import FOLDER, Stamp, plain
 
 STATE = "collect-state.msgpack"
 _VERSION = 2
@@ -90,8 +90,9 @@ class StateBuilder:
     def add(self, path: str, entry: Entry, stamps: list[Stamp]) -> None:
         """Remember one trial."""
         names, sizes, mtimes = zip(*stamps, strict=True)
-        self._trials.append(path)
-        self._shape_of.append(self._shapes.setdefault(names, len(self._shapes)))
+        # A name that is not UTF-8 is kept as one that does not exist, so that it is always read again.
+        self._trials.append(plain(path))
+        self._shape_of.append(self._shapes.setdefault(tuple(map(plain, names)), len(self._shapes)))
         self._sizes.extend(sizes)
         self._mtimes.extend(mtimes)
         self.entries.append(entry)
@@ -114,7 +115,7 @@ class StateBuilder:
                 key,
                 inputs,
                 summary,
-                others,
+                [(plain(path), size, mtime) for path, size, mtime in others],
                 tasks,
                 findings,
                 files,
@@ -149,12 +150,14 @@ class Memory:
         self._index: dict[str, int] = {}
         self._first: list[int] = []
 
-    def nothing_changed(self, dataset: Path) -> bool:
+    def dataset_whole(self, dataset: Path) -> bool:
+        """Whether every file of the dataset is still there."""
+        return all((dataset / name).is_file() for name in self.state.files)
+
+    def nothing_changed(self) -> bool:
         """Whether a new collection would give the same dataset again."""
         state = self.state
         if not all(map(_same, state.others)) or not all(map(_same, state.tasks)):
-            return False
-        if not all((dataset / name).is_file() for name in state.files):
             return False
         number = 0
         shapes = state.shapes

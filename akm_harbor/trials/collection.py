@@ -13,6 +13,7 @@ from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.trials import cache
+from akm_harbor.trials.stamps import plain
 
 ARM_BY: tuple[str, ...] = ("auto", "kwarg", "agent", "job", "submission", "model")
 type Progress = Callable[[int, int], None]
@@ -93,15 +94,15 @@ def collect(
     folders = None if tasks is None else [Path(p) for p in tasks]
     key = f"{cache.code_stamp()}|{arm_by}|{reward_key}"
     named = [
-        *(f"{p}={os.path.realpath(p)}" for p in paths),
+        *(plain(f"{p}={os.path.realpath(p)}") for p in paths),
         *(f"tasks:{os.path.realpath(p)}" for p in folders or ()),
         "shipped" if folders is None else "",
         os.getcwd(),
     ]
     memory = None if fresh else cache.load(dataset)
-    if memory is not None and memory.state.key != key:
+    if memory is not None and (memory.state.key != key or not memory.dataset_whole(dataset)):
         memory = None
-    if memory is not None and memory.state.inputs == named and memory.nothing_changed(dataset):
+    if memory is not None and memory.state.inputs == named and memory.nothing_changed():
         return _told_again(memory, dataset, began)
     _check_output(dataset)
     from akm_harbor.trials.plan import Options, make_plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.trials.stamps import stamp_of
+from akm_harbor.trials.stamps import plain, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, as_dict, parse_json
 
 _TRIAL_FOLDERS = frozenset({"agent", "verifier", "artifacts", "steps", "user-agent"})
@@ -32,7 +32,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class TrialDir:
-    """One trial directory and what it holds at its top level (no symbolic links)."""
+    """One trial directory and what it holds at its top level (no symbolic links).
+
+    `name` is for people; where the real one is not UTF-8 it differs from the path's end.
+    """
 
     path: str
     name: str
@@ -168,7 +171,7 @@ class _Walk:
         if holds:
             reported = {f.path for f in self.found.findings if f.kind == "legacy-layout"}
             for child in empty:
-                if child.path not in reported:
+                if plain(child.path) not in reported:
                     kind = "not-a-trial" if is_job else "not-a-job"
                     self._note(child.path, kind, "holds nothing that Harbor writes", "skipped")
         return holds
@@ -184,13 +187,13 @@ class _Walk:
         rel = os.path.relpath(here.path, self.base).replace(os.sep, "/")
         self.found.jobs.append(
             JobDir(
-                self.root,
+                plain(self.root),
                 here.path,
-                rel,
-                _submission(here.path, rel),
+                plain(rel),
+                plain(_submission(here.path, rel) or "") or None,
                 here.files,
                 tuple(
-                    TrialDir(t.path, t.name, t.files, t.folders, t.mtime_ns)
+                    TrialDir(t.path, plain(t.name), t.files, t.folders, t.mtime_ns)
                     for t in sorted(trials, key=lambda t: t.name)
                 ),
                 here.mtime_ns,
@@ -222,7 +225,7 @@ class _Walk:
         return _Listing(path, name, tuple(files), tuple(sorted(folders)), tuple(sorted(links)), mtime_ns)
 
     def _note(self, path: str, kind: str, detail: str, action: str) -> None:
-        self.found.findings.append(Finding(path, kind, detail, action))
+        self.found.findings.append(Finding(plain(path), kind, detail, action))
 
 
 def _is_trial(here: _Listing) -> bool:

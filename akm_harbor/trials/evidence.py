@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from akm_harbor.tables.redact import redact_text
 from akm_harbor.tables.sqlite import StoreError, open_readonly
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import LogFacts, parse_log
-from akm_harbor.trials.values import as_dict, as_int, as_list, as_text, micros, to_json
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_int, as_list, as_text, micros, parse_json, to_json
 
 type Row = dict[str, Any]
 
@@ -22,7 +20,6 @@ _LOG_BYTES = 8 * 1024 * 1024
 _LINES = 200_000
 _USAGE_COLUMNS = ("id", "event_type", "query", "entry_ref", "signal", "metadata", "source", "created_at")
 _AKM_FILES = frozenset({"state.db", "index.db", "index.json", "bundle.sha256", "config", "ledger"})
-_decode = msgspec.json.Decoder().decode
 
 
 @dataclass(slots=True)
@@ -129,8 +126,8 @@ def _json_lines(files: TrialFiles, rel: str) -> list[tuple[int, dict[str, Any]]]
         if not line.strip():
             continue
         try:
-            value = _decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            value = parse_json(line)
+        except InvalidJsonError:
             value = None
         if isinstance(value, dict):
             rows.append((number, value))

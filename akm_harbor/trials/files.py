@@ -4,7 +4,7 @@ import os
 import stat
 from typing import Any
 
-from akm_harbor.trials.stamps import FOLDER, Stamp, stamp_of
+from akm_harbor.trials.stamps import FOLDER, Stamp, plain, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, parse_json
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -34,7 +34,7 @@ class TrialFiles:
 
     def problem(self, rel: str, kind: str, detail: str, action: str) -> None:
         """Record a problem of this trial."""
-        self.problems.append((rel, kind, detail, action))
+        self.problems.append((plain(rel), kind, plain(detail), action))
 
     def note(self, kind: str, detail: str = "") -> None:
         """Record a minor finding."""

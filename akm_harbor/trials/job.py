@@ -8,7 +8,7 @@ from typing import Any
 
 from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
-from akm_harbor.trials.stamps import Stamp
+from akm_harbor.trials.stamps import Stamp, plain
 from akm_harbor.trials.values import as_dict, as_float, as_int, as_list, as_text
 
 
@@ -81,7 +81,7 @@ def read_job(job: JobDir, now_ns: int) -> Job:
     retries = as_int(retry.get("max_retries"))
     columns = {
         "job_id": as_text(result.get("id"), 100),
-        "job_name": as_text(config.get("job_name")) or job.path.replace("\\", "/").rpartition("/")[2],
+        "job_name": as_text(config.get("job_name")) or plain(job.path.replace("\\", "/").rpartition("/")[2]),
         "harbor_version": as_text(as_dict(lock.get("harbor")).get("version"), 100),
         # Harbor leaves a default out of config.json: 4 at once, no retry.
         "n_concurrent": concurrent if concurrent is not None else 4 if config else None,

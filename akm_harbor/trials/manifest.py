@@ -11,6 +11,7 @@ import akm_harbor
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.trials.columns import ALL
 from akm_harbor.trials.plan import Options, Plan
+from akm_harbor.trials.stamps import plain
 
 _VERSIONS = {
     "harbor": "harbor_version",
@@ -53,7 +54,7 @@ def _count(column: pa.Array | pa.ChunkedArray) -> dict[str, int]:
 
 def _inputs(plan: Plan, trials: pa.Table) -> list[dict[str, Any]]:
     """Per root, how much and a digest over every result.json read below it."""
-    digests = {root: hashlib.sha256() for _, root in plan.found.bases}
+    digests = {plain(root): hashlib.sha256() for _, root in plan.found.bases}
     rows = zip(*(trials[c].to_pylist() for c in ("root", "trial_path", "result_sha256")), strict=True)
     counted = dict.fromkeys(digests, 0)
     for root, path, sha in sorted((r, p, s or "") for r, p, s in rows):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from akm_harbor.trials.values import as_dict, as_float, as_int, as_text
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_text, parse_json
 
 
 class _Part(msgspec.Struct):
@@ -88,9 +88,8 @@ def parse_stream(data: bytes) -> Stream:
         if line.startswith((b'{"type":"text"', b'{"type":"reasoning"')):
             last = ("text", None)
             continue
-        try:
-            event = _decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        event = _event(line)
+        if event is None:
             continue
         part = event.part or _Part()
         if event.type == "tool_use":
@@ -111,6 +110,25 @@ def parse_stream(data: bytes) -> Stream:
     stream.cost = sums.cost
     stream.asked = _ASKING.search(data[-20_000:]) is not None and not stream.stopped
     return stream
+
+
+def _event(line: bytes) -> _Event | None:
+    """One event; text that JavaScript cut inside a character pair is no reason to lose it."""
+    try:
+        return _decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        value = as_dict(parse_json(line))
+    except InvalidJsonError:
+        return None
+    part = as_dict(value.get("part"))
+    return _Event(
+        value.get("type"),
+        value.get("timestamp"),
+        _Part(*(part.get(name) for name in _Part.__struct_fields__)),
+        value.get("error"),
+    )
 
 
 @dataclass(slots=True)

@@ -144,6 +144,8 @@ def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> list[TrialRead]
         send(worker.stdin, request)
         message = receive(worker.stdout)
         return None if message is None else _decode(message)
+    except UnicodeEncodeError:  # a name that is not UTF-8 cannot be told over the pipe
+        return read_chunk(request)
     except (OSError, msgspec.MsgspecError):
         return None
 

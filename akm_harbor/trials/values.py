@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from akm_harbor.tables.redact import REDACTED, redact_text, redact_value
+from akm_harbor.trials.stamps import plain
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING_OR_SCRUBBED = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.+-]*\[REDACTED\][\w.+-]*')
 _decode = msgspec.json.Decoder().decode
 
@@ -65,7 +65,7 @@ def _parse_slowly(data: bytes) -> Any:
 def without_surrogates(value: Any) -> Any:
     """Replace lone surrogates, which no UTF-8 file can hold, by U+FFFD."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return plain(value)
     if isinstance(value, dict):
         return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
     if isinstance(value, list):

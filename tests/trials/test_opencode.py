@@ -92,7 +92,12 @@ def test_events_of_odd_types_are_passed_over() -> None:
         '{"a": "type"}',
     ]
     stream = parse_stream(lines(*odd) + b'{"type":"tool_use",\xff}\n')
-    assert [call.tool for call in stream.calls] == ["unknown", "unknown"]
+    assert [call.tool for call in stream.calls] == ["unknown"] * 3
+
+
+def test_output_cut_inside_a_character_pair_does_not_lose_the_call() -> None:
+    line = lines(tool(output="x")).replace(b'"x"', b'"x \\ud83d"')
+    assert parse_stream(line).calls[0].output == "x \ufffd"
     assert parse_stream(b"").calls == []
 
 

@@ -1,0 +1,94 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from akm_harbor.tables import read_table
+from akm_harbor.trials import collect, pool
+from akm_harbor.trials.columns import ALL
+from akm_harbor.trials.discover import discover
+from akm_harbor.trials.worker import Request
+from tests.trials.conftest import RECORDINGS, Jobs
+
+
+def test_other_processes_give_what_this_one_gives(tmp_path: Path) -> None:
+    inputs = [RECORDINGS / "harbor", RECORDINGS / "p0"]
+    here = collect(inputs, tmp_path / "here", tasks=[RECORDINGS / "p0-tasks"], workers=1)
+    there = collect(inputs, tmp_path / "there", tasks=[RECORDINGS / "p0-tasks"], workers=2)
+    assert (here.statuses, here.problems) == (there.statuses, there.problems)
+    for table in ALL:
+        assert read_table(tmp_path / "here", table).equals(read_table(tmp_path / "there", table))
+
+
+def test_small_amounts_are_read_here(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.trial()
+    monkeypatch.setattr(pool, "_start", lambda: pytest.fail("a worker was started"))
+    assert collect([jobs.root], tmp_path / "d").n_trials == 1
+
+
+def test_a_trial_that_kills_its_reader_keeps_a_row(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(3):
+        jobs.trial("one", f"t{i}__AAAAAA{i}")
+    code = (
+        "import os; from akm_harbor.trials import worker; read = worker.read_trial\n"
+        "def deadly(trial, *rest):\n"
+        "    if trial.name.startswith('t1'): os._exit(9)\n"
+        "    return read(trial, *rest)\n"
+        "worker.read_trial = deadly; worker.main()\n"
+    )
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(pool, "_start", start)
+    result = collect([jobs.root], tmp_path / "d", workers=2)
+    assert result.statuses == {"scored": 2, "unreadable": 1}
+    assert result.problems == {"reader-died": 1}
+
+
+def test_a_script_without_a_main_guard_can_collect(jobs: Jobs, tmp_path: Path) -> None:
+    jobs.trial()
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from akm_harbor.trials import collect\n"
+        f"print(collect([{str(jobs.root)!r}], {str(tmp_path / 'd')!r}, workers=2).n_trials)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks the worker up in /proc")
+def test_a_worker_ends_when_its_input_ends() -> None:
+    worker = pool._start()
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.close()
+    assert worker.wait(timeout=30) == 0
+    worker.stdout.close()
+    assert not Path(f"/proc/{worker.pid}/cmdline").exists()
+
+
+def test_chunks_keep_order_and_bound_their_weight(jobs: Jobs) -> None:
+    for i in range(5):
+        trial = jobs.trial("one", f"t{i}__AAAAAA{i}")
+        (trial / "agent").mkdir()
+        with (trial / "agent" / "trajectory.json").open("wb") as handle:
+            handle.truncate(10 * 1024 * 1024)
+    trials = list(discover([jobs.root], time.time_ns()).jobs[0].trials)
+    chunks = pool._chunks(trials)
+    assert [t for chunk in chunks for t in chunk] == trials
+    assert [len(chunk) for chunk in chunks] == [2, 2, 1]
+    assert len(pool._chunks(trials * 100)) >= 5 * 100 // 64
+
+
+def test_answers_come_in_the_order_of_the_requests(jobs: Jobs) -> None:
+    for i in range(20):
+        jobs.trial("one", f"t{i:02d}__AAAAAA{i % 10}")
+    trials = list(discover([jobs.root], time.time_ns()).jobs[0].trials)
+    requests = [Request(i, [trial], "reward", 0) for i, trial in enumerate(trials)]
+    reads = [read for chunk in pool._in_order(requests, 3) for read in chunk]
+    assert [r.row["trial_name"] for r in reads] == [t.name for t in trials]
+    assert os.getpid()

@@ -15,7 +15,7 @@ from akm_harbor.verify.events import concept_id
 
 _FRONTMATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _OLD_REF = re.compile(r"\b(skill|command|agent|memory|script|workflow|lesson|knowledge):([a-z0-9][\w-]*)")
-_STEP = re.compile(r"^## Step:\s*(.+)$", re.MULTILINE)
+_STEP = re.compile(r"^## Step:[ \t]*(.+)\n(?:Step ID:[ \t]*(\S+)\n)?", re.MULTILINE)
 
 
 def _descriptions(folder: Path) -> dict[str, dict[str, Any]]:
@@ -32,14 +32,14 @@ def _descriptions(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+def _step_id(match: re.Match[str]) -> str:
+    return match.group(2) or re.sub(r"[^a-z0-9]+", "-", match.group(1).lower()).strip("-")
 
 
 def _as_workflow(front: dict[str, Any], body: str) -> tuple[dict[str, Any], str]:
     """A workflow in the 0.9 schema: its steps listed in the frontmatter, a heading for each."""
-    steps = [_slug(title) for title in _STEP.findall(body)]
-    body = _STEP.sub(lambda match: f"## {_slug(match.group(1))}", body)
+    steps = [_step_id(match) for match in _STEP.finditer(body)]
+    body = _STEP.sub(lambda match: f"## {_step_id(match)}\n", body)
     body = re.sub(r"^### Completion Criteria$", "### gate", body, flags=re.MULTILINE)
     body = re.sub(r"^### Instructions\n", "", body, flags=re.MULTILINE)
     params = front.get("params")

@@ -76,7 +76,7 @@ def instruction(title: str, readme: str, verifier: list[str]) -> tuple[str, bool
     body = re.sub(r"\A\s*#[^\n]*\n", "", readme)
     body = body if about_akm else strip_hints(body)
     files = [rename_loaded(name) for name in graded_files(verifier)]
-    parts = ["Working directory: `/app`.", f"{title.strip().rstrip('.')}.", rename_loaded(body).strip()]
+    parts = ["Working directory: `/app`.", f"{rename_loaded(title).strip().rstrip('.')}.", rename_loaded(body).strip()]
     if files:
         parts.append("What is looked at: " + ", ".join(f"`/app/{name}`" for name in dict.fromkeys(files)) + ".")
     return "\n\n".join(part for part in parts if part) + "\n", about_akm

@@ -20,10 +20,10 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
         "temporal_update", "none",
     ),
 }  # fmt: skip
-_LISTS = ("workflows", "withheld", "public_tokens", "keywords", "tags")
+_LISTS = ("workflows", "withheld", "public_tokens", "keywords", "tags", "review")
 OPTIONAL = {
     "gold_ref", "abstention", "repeated_failure_group", "trap", "subject", "derived", "notes", "legacy_id",
-    "budget_tokens", "budget_wall_ms", "review", *_LISTS,
+    "budget_tokens", "budget_wall_ms", *_LISTS,
 }  # fmt: skip
 
 

@@ -132,6 +132,8 @@ def try_task(corpus: Corpus, task: CorpusTask) -> Tried:
             tried.findings.append(
                 Finding("pristine-passes", task.path, f"scores {pristine.reward}: {_last_line(pristine)}")
             )
+        if not solve.is_file():
+            return tried
         try:
             place.reset()
             place.solve(solve)

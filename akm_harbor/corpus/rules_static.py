@@ -230,6 +230,30 @@ def verifier_mismatch(corpus: Corpus) -> Iterator[Finding]:
 
 
 @rule(
+    "solution-missing",
+    "Without a solution nobody knows that the task can be solved, or what a near miss of it scores.",
+    "Write solution/solve.sh.",
+)
+def solution_missing(corpus: Corpus) -> Iterator[Finding]:
+    """There is a solution."""
+    for task in corpus.tasks:
+        if not (task.path / "solution" / "solve.sh").is_file():
+            yield Finding("solution-missing", task.path, "no solution/solve.sh")
+
+
+@rule(
+    "review-pending",
+    "A converter guesses what only a person can decide.",
+    "Decide it, then remove it from [metadata].review.",
+)
+def review_pending(corpus: Corpus) -> Iterator[Finding]:
+    """Nothing waits for a person."""
+    for task in corpus.tasks:
+        for line in task.texts("review"):
+            yield Finding("review-pending", task.path / "task.toml", f"to decide: {line}")
+
+
+@rule(
     "slice-overlap",
     "A family tuned on train and confirmed on eval needs instances that differ.",
     "Give the two tasks different values, so that their solutions differ.",

@@ -34,8 +34,9 @@ def _parse_yaml(text: str) -> Any:
         """A safe loader that refuses a key given twice."""
 
     def mapping(loader: Any, node: Any) -> dict[Any, Any]:
-        keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-        doubled = [key for key in keys if keys.count(key) > 1 and key != "<<"]
+        plain = (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge")
+        keys = [loader.construct_object(key, deep=True) for key in plain]
+        doubled = [key for key in keys if keys.count(key) > 1]
         if doubled:
             raise ValueError(f"key {doubled[0]!r} is given twice")
         loader.flatten_mapping(node)

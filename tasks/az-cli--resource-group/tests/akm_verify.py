@@ -2,7 +2,7 @@
 """Checks, rewards and workflow compliance inside a task's container. Generated: do not edit.
 
 Made from akm_harbor/verify by `akm-harbor corpus sync`; standard library only, Python 3.9 and up.
-sha256 of what follows the imports: 206c12beca4a610a68d164ad3dee376bb4b65f0265b6697be502ef5605d15f79
+sha256 of what follows the imports: f13a4126b774b836880964a0d2d9804e62e2e95cabab27c6ce983ae7275afb64
 """
 
 from __future__ import annotations
@@ -329,8 +329,9 @@ def _parse_yaml(text: str) -> Any:
         """A safe loader that refuses a key given twice."""
 
     def mapping(loader: Any, node: Any) -> dict[Any, Any]:
-        keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
-        doubled = [key for key in keys if keys.count(key) > 1 and key != "<<"]
+        plain = (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge")
+        keys = [loader.construct_object(key, deep=True) for key in plain]
+        doubled = [key for key in keys if keys.count(key) > 1]
         if doubled:
             raise ValueError(f"key {doubled[0]!r} is given twice")
         loader.flatten_mapping(node)

@@ -212,7 +212,9 @@ class _Plan:
                     yield number, unit
 
         for number, result in self._run(left()):
-            checkpoint.save(keys.pop(number), result)
+            key = keys.pop(number)
+            if set(result.trials["status"].to_pylist()) == {OK}:  # what failed is tried again, not taken over
+                checkpoint.save(key, result)
             yield number, result, True
             while found:
                 yield (*found.pop(), False)

@@ -12,6 +12,7 @@ from akm_harbor.memory.unit import Unit, UnitResult, run_unit
 _AHEAD = 3  # units waiting for each worker: bounds memory, keeps workers busy
 _RESTARTS = 3
 _RETRIES = 3
+_CONNECT_S = 20
 
 type Numbered = tuple[int, Unit]
 
@@ -92,7 +93,7 @@ def run_dask(units: Iterator[Numbered], address: str) -> Iterator[tuple[int, Uni
                 n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=50
             )
         else:
-            client = distributed.Client(address, timeout=20)
+            client = distributed.Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError) as error:
         raise AkmHarborError(f"no Dask scheduler answers at {address} ({error})") from error
     with client:

@@ -67,15 +67,18 @@ class Grep:
             return []
         patterns = [part for word in words for part in ("-e", word)]
         command = [self._path, "-r", "-i", "-o", "-w", "-F", *patterns, "--", "."]
-        done = subprocess.run(
-            command,
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            env={"LC_ALL": "C.UTF-8"},
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self._folder,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                env={"LC_ALL": "C.UTF-8"},
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BackendError(f"grep could not be run ({error})", path=self._path) from error
         if done.returncode > 1:
             raise BackendError(f"grep ended with exit code {done.returncode}: {done.stderr[-200:]}")
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -7,15 +7,16 @@ sandbox's processes and go with the last of them.
 
 import contextlib
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from akm_harbor.sandbox.failures import SandboxError
 from akm_harbor.sandbox.places import Places
+from akm_harbor.sandbox.supervisor import trees
 
-LOCK_NAME = "lock"
+LOCK_NAME = "lock"  # as in supervisor.linux
 BUILDING = ".building-"
 # A folder without a lock file may be one that is just being started.
 _STARTING_SECONDS = 60.0
@@ -28,35 +29,6 @@ class Swept:
     removed: tuple[Path, ...]
     running: tuple[Path, ...]
     freed: int
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder that overlayfs worked in, which leaves folders nobody may enter."""
-
-    def force(function: Callable[[str], object], path: str, _error: BaseException) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).chmod(0o700)
-            Path(path).parent.chmod(0o700)
-            if function in {os.scandir, os.open, os.lstat}:
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                function(path)
-
-    shutil.rmtree(folder, onexc=force)
-
-
-def hold(folder: Path) -> int:
-    """Lock a sandbox's folder for the life of this process; returns the descriptor that holds it.
-
-    The lock is taken before the file gets its name, so nobody sees it free.
-    """
-    import fcntl
-
-    unnamed = folder / f".{LOCK_NAME}"
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    unnamed.rename(folder / LOCK_NAME)
-    return lock
 
 
 def build_lock(where: Places, key: str) -> Path:
@@ -77,15 +49,12 @@ def sweep(where: Places, *, images: bool = False) -> Swept:
     freed = 0
     for folder, lock in _working_folders(where):
         with _owner_gone(folder, lock) as gone:
-            if gone:
-                freed += _size(folder)
-                remove_tree(folder)
+            freed += _removed(folder) if gone else 0
             (removed if gone else running).append(folder)
     if images and not running:
         for entry in sorted([*where.images.iterdir(), *where.bases.iterdir()]):
             if entry.is_dir():
-                freed += _size(entry)
-                remove_tree(entry)
+                freed += _removed(entry)
                 removed.append(entry)
             else:
                 entry.unlink()
@@ -119,6 +88,18 @@ def _owner_gone(folder: Path, lock_file: Path) -> Iterator[bool]:
         yield False
     finally:
         os.close(lock)
+
+
+def _removed(folder: Path) -> int:
+    """Remove a folder; the bytes that freed.
+
+    Raises:
+        SandboxError: something in it could not be removed.
+    """
+    size = _size(folder)
+    if not trees.remove(str(folder)):
+        raise SandboxError("cannot be removed", path=folder, hint="Remove it as the user it belongs to.")
+    return size
 
 
 def _size(folder: Path) -> int:

@@ -197,6 +197,7 @@ class _Reader:
             directives = False
             if not parts:
                 start = number
+            line = raw.rstrip() if parts else line  # a continuation keeps its indent, as in Docker
             continued = line.endswith("\\")
             parts.append(line[:-1] if continued else line)
             if not continued:

@@ -6,6 +6,7 @@ docs/sandbox.md for what the sandbox keeps apart and what it does not.
 
 import asyncio
 import inspect
+import logging
 import os
 import re
 import sys
@@ -27,6 +28,7 @@ from akm_harbor.sandbox.protocol import Bind, Overlay, Setup
 
 _COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml")
 _PURPOSE = "the sandbox is for demos, tests and CI: run a live model in Docker or a cloud environment"
+_TOLD: set[str] = set()
 _OPTIONS = ("rootfs", "cache_dir", "pass_env")
 
 
@@ -147,16 +149,17 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         base = await asyncio.to_thread(self._base, where)
         root.check_no_overlap(base, where.cache)
         self._image = await image.ensure(self.environment_dir, base, where, self._setup, force=force_build)
-        self.logger.info("%s", _PURPOSE)
-        for note in self._image.plan.notes:
-            self.logger.info("Dockerfile %s", note)
+        for note in (_PURPOSE, *self._image.plan.notes):
+            # Every trial.log has them all; the console tells each once a process.
+            self.logger.log(logging.DEBUG if note in _TOLD else logging.INFO, "sandbox: %s", note)
+            _TOLD.add(note)
         name = re.sub(r"[^A-Za-z0-9._-]", "-", self.session_id)[:60]
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=where.trials))
         setup = self._setup(folder, self._image.overlays(folder))
         self._sandbox = await Sandbox.start(replace(setup, binds=self._binds()))
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         if workdir := self.task_env_config.workdir:
-            await self.ensure_dirs([workdir], chmod=False)
+            await self._sandbox.run(["mkdir", "-p", "--", workdir], env={"PATH": dockerfile.DEFAULT_PATH})
 
     def _base(self, where: Places) -> root.Root:
         return root.given_root(self._rootfs, where.bases) if self._rootfs else root.host_root(where.bases)

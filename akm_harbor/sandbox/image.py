@@ -13,13 +13,14 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from akm_harbor.sandbox import cleanup, dockerfile, processes, transfer
+from akm_harbor.sandbox import cleanup, dockerfile, transfer
 from akm_harbor.sandbox.dockerfile import Copy, Plan, Run, Workdir
 from akm_harbor.sandbox.failures import DockerfileError, SandboxError
 from akm_harbor.sandbox.places import Places
 from akm_harbor.sandbox.process import Sandbox
 from akm_harbor.sandbox.protocol import Overlay, Setup
 from akm_harbor.sandbox.root import Root
+from akm_harbor.sandbox.supervisor import processes, trees
 
 _ENV = {"PATH": dockerfile.DEFAULT_PATH}
 _MAGIC = re.compile(r"[*?\[]")
@@ -134,7 +135,7 @@ async def _build(
     await asyncio.shield(sandbox.stop(remove=False))
     (folder / "upper" / "image.json").write_text(json.dumps({"base": base.root.identity, "dockerfile": str(path)}))
     (folder / "upper").rename(layer)
-    await asyncio.to_thread(cleanup.remove_tree, folder)
+    await asyncio.to_thread(trees.remove, str(folder))
 
 
 async def _checked(sandbox: Sandbox, line: int, path: Path, argv: list[str]) -> None:

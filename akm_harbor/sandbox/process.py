@@ -10,17 +10,13 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast, override
 
-from akm_harbor.sandbox import cleanup, protocol
 from akm_harbor.sandbox.failures import SandboxError, SandboxTimeoutError
 from akm_harbor.sandbox.protocol import Bind, Command, Setup
+from akm_harbor.sandbox.supervisor import trees, wire
 
-_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from akm_harbor.sandbox.supervisor import main; main(int(sys.argv[2]))"
-)
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from supervisor.main import main; main(int(sys.argv[2]))"
 _START_TIMEOUT = 30.0
 _STOP_TIMEOUT = 60.0
 _KILL_TIMEOUT = 10.0
@@ -44,14 +40,11 @@ class Result:
 class Sandbox:
     """One running sandbox. Make it with `Sandbox.start`, end it with `stop`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, setup: Setup) -> None:
+    def __init__(self, setup: Setup, control: socket.socket, events: "_Events") -> None:
         self.setup = setup
-        self._process = process
         self._control = control
+        self._events = events
         self._ids = itertools.count(1)
-        self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
-        self._pump = asyncio.create_task(self._read_events(), name="sandbox-events")
-        self._lost = False
 
     @classmethod
     async def start(cls, setup: Setup) -> Self:
@@ -63,16 +56,16 @@ class Sandbox:
         log = Path(setup.root) / "supervisor.log"
         sandbox: Self | None = None
         try:
-            sandbox = cls(*await _spawn(log), setup)
-            ready = sandbox._expect("ready")
-            protocol.send(sandbox._control, protocol.encode("setup", setup))
+            sandbox = cls(setup, *await _spawn(log))
+            ready = sandbox._events.expect("ready")
+            wire.send(sandbox._control, "setup", asdict(setup))
             async with asyncio.timeout(_START_TIMEOUT):
                 await ready
         except BaseException as error:
             said = log.read_text(errors="replace").strip() if log.exists() else ""
             if sandbox is not None:
                 await asyncio.shield(sandbox.stop(remove=True))
-            cleanup.remove_tree(Path(setup.root))
+            trees.remove(setup.root)
             if isinstance(error, SandboxError | OSError | TimeoutError):
                 raise SandboxError(
                     f"the sandbox could not be started: {_reason(said) or error}",
@@ -115,14 +108,14 @@ class Sandbox:
             SandboxError: it could not be started.
         """
         command = Command(next(self._ids), tuple(argv), env or {}, cwd, user, network)
-        ended = self._expect(command.id)
+        ended = self._events.expect(command.id)
         outputs = [_Output(1, on_output), _Output(2, on_output)]
         null = os.open(os.devnull, os.O_RDONLY)
         try:
             fds = [null if stdin is None else stdin, outputs[0].write if stdout is None else stdout, outputs[1].write]
-            protocol.send(self._control, protocol.encode("run", command), fds)
+            wire.send(self._control, "run", asdict(command), fds)
         except OSError as error:
-            self._waiting.pop(command.id, None)
+            self._events.forget(command.id)
             for output in outputs:
                 output.pipe.close()
             raise SandboxError("the sandbox is gone") from error
@@ -153,62 +146,32 @@ class Sandbox:
         """Kill every process in the sandbox; files stay. New `binds` hold from the next command on."""
         if binds is not None:
             self.setup = replace(self.setup, binds=tuple(binds))
-        done = self._expect("reset")
+        done = self._events.expect("reset")
         self._send("reset", {"binds": [asdict(bind) for bind in self.setup.binds]})
         await asyncio.shield(done)
 
     async def stop(self, *, remove: bool) -> None:
         """Kill what runs, take the mounts away and, if asked, remove the sandbox's folder."""
         with contextlib.suppress(SandboxError):
-            self._send("stop", {"remove": remove})
+            self._send("stop", {})
         self._control.close()
         try:
             async with asyncio.timeout(_STOP_TIMEOUT):
-                await self._process.wait()
+                await asyncio.shield(self._events.exited)
         except TimeoutError:  # its sandbox dies with it
-            self._process.kill()
-            await self._process.wait()
-        await self._pump
+            self._events.transport.kill()
+            await asyncio.shield(self._events.exited)
+        self._events.transport.close()
         if remove:
-            await asyncio.to_thread(cleanup.remove_tree, Path(self.setup.root))
+            await asyncio.to_thread(trees.remove, self.setup.root)
 
     # -- talking to the supervisor ------------------------------------------------------
 
     def _send(self, kind: str, body: dict[str, Any]) -> None:
         try:
-            protocol.send(self._control, protocol.encode(kind, body))
+            wire.send(self._control, kind, body)
         except OSError as error:
             raise SandboxError("the sandbox is gone") from error
-
-    def _expect(self, key: int | str) -> asyncio.Future[dict[str, Any]]:
-        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        if self._lost:
-            future.set_exception(SandboxError("the sandbox is gone"))
-        else:
-            self._waiting[key] = future
-        return future
-
-    async def _read_events(self) -> None:
-        assert self._process.stdout is not None
-        error = "the sandbox supervisor ended"
-        while line := await self._process.stdout.readline():
-            event = json.loads(line)
-            if event["event"] == "broken":
-                error = event["error"]
-            key = event.get("id", event["event"])
-            future = self._waiting.pop(key, None)
-            if future is None or future.done():
-                continue
-            if event["event"] == "failed":
-                future.set_exception(SandboxError(f"the command could not be started: {event['error']}"))
-            else:
-                future.set_result(event)
-        self._lost = True
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(SandboxError(error))
-                future.exception()  # nobody may be waiting any more
-        self._waiting.clear()
 
     async def _kill(self, command_id: int, ended: asyncio.Future[dict[str, Any]]) -> None:
         with contextlib.suppress(SandboxError):
@@ -217,12 +180,76 @@ class Sandbox:
                 await asyncio.shield(asyncio.wait_for(asyncio.shield(ended), _KILL_TIMEOUT))
 
 
-async def _spawn(log: Path) -> tuple[asyncio.subprocess.Process, socket.socket]:
+class _Events(asyncio.SubprocessProtocol):
+    """What the supervisor tells, handed to whoever waits for it.
+
+    Callbacks and no task: Harbor's shutdown cancels every task there is, and needs the
+    supervisor's answers to end its trials in order.
+    """
+
+    transport: asyncio.SubprocessTransport
+
+    def __init__(self) -> None:
+        self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
+        self._unread = b""
+        self._error = "the sandbox is gone"
+        self._lost = False
+
+    def expect(self, key: int | str) -> asyncio.Future[dict[str, Any]]:
+        """A future of the event with this name, or of the command with this id."""
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        if self._lost:
+            future.set_exception(SandboxError(self._error))
+        else:
+            self._waiting[key] = future
+        return future
+
+    def forget(self, key: int | str) -> None:
+        """Nobody waits for this any more."""
+        self._waiting.pop(key, None)
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.SubprocessTransport", transport)
+
+    @override
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            event = json.loads(line)
+            if event["event"] == "broken":
+                self._error = event["error"]
+            future = self._waiting.pop(event.get("id", event["event"]), None)
+            if future is None or future.done():
+                continue
+            if event["event"] == "failed":
+                future.set_exception(SandboxError(f"the command could not be started: {event['error']}"))
+            else:
+                future.set_result(event)
+
+    @override
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._lost = True
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(SandboxError(self._error))
+                future.exception()  # nobody may be waiting any more
+        self._waiting.clear()
+
+    @override
+    def process_exited(self) -> None:
+        if not self.exited.done():
+            self.exited.set_result(None)
+
+
+async def _spawn(log: Path) -> tuple[socket.socket, _Events]:
     ours, theirs = socket.socketpair()
     try:
         with theirs, log.open("wb") as stderr:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-S", "-E", "-c", _BOOT, str(_PACKAGE_PARENT), str(theirs.fileno())),
+            _, events = await asyncio.get_running_loop().subprocess_exec(
+                _Events,
+                *(sys.executable, "-I", "-S", "-c", _BOOT, str(Path(__file__).resolve().parent), str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -233,7 +260,7 @@ async def _spawn(log: Path) -> tuple[asyncio.subprocess.Process, socket.socket]:
     except BaseException:
         ours.close()
         raise
-    return process, ours
+    return ours, events
 
 
 class _Output:

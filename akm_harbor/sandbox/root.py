@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from akm_harbor.sandbox.cleanup import BUILDING
@@ -26,6 +26,9 @@ _SKELETON = (
     "var/cache/apt/archives/partial", "var/lib", "var/log", "var/spool", "var/local", "var/opt", "var/mail",
 )  # fmt: skip
 _LINKS = {"var/run": "/run", "var/lock": "/run/lock"}
+# Without root the host's folders belong to nobody in the sandbox. Where programs get
+# installed, folders of the user's own are laid over them, this many levels deep.
+_OPENED = {"usr": 1, "usr/local": 4, "opt": 1}
 HOSTNAME = "sandbox"
 _ACCOUNT_FILES = {"shadow": "passwd", "gshadow": "group"}
 
@@ -61,8 +64,21 @@ def host_root(bases: Path) -> Root:
             digest.update(f"{name} {path.stat().st_mtime_ns}\n".encode())
     digest.update(_fingerprint(Path("/etc")).encode())
     identity = digest.hexdigest()[:24]
-    skeleton = _once(bases / f"host-{identity}", lambda folder: _make_skeleton(folder, parts, links))
-    return Root((Part("root", "/", (str(skeleton),)), *parts), f"host-{identity}")
+    as_root = os.geteuid() == 0
+
+    def make(folder: Path) -> None:
+        (folder / "root").mkdir()
+        _make_skeleton(folder / "root", parts, links)
+        for name in () if as_root else _OPENED:
+            _mirror_folders(Path("/", name), folder / name, _OPENED[name])
+
+    made = _once(bases / f"host-{identity}", make)
+    if not as_root:
+        parts = [
+            replace(part, lower=(str(made / part.name), *part.lower)) if part.name in _OPENED else part
+            for part in parts
+        ]
+    return Root((Part("root", "/", (str(made / "root"),)), *parts), f"host-{identity}")
 
 
 def given_root(rootfs: Path, bases: Path) -> Root:
@@ -163,6 +179,17 @@ def _make_skeleton(folder: Path, parts: list[Part], links: dict[str, str]) -> No
         (folder / name).mkdir()
         (folder / name).chmod(0o1777)
     _copy_etc(Path("/etc"), folder / "etc")
+
+
+def _mirror_folders(source: Path, target: Path, depth: int) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        entries = list(os.scandir(source))
+    except OSError:
+        return
+    for entry in entries:
+        if depth and entry.is_dir(follow_symlinks=False):
+            _mirror_folders(Path(entry.path), target / entry.name, depth - 1)
 
 
 def _copy_etc(source: Path, target: Path) -> None:

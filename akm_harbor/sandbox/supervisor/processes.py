@@ -1,28 +1,20 @@
-"""Inside and around a sandbox's processes: whom a command runs as, and how its tree is killed.
+"""Whom a command runs as, and how it is killed with all that came of it."""
 
-Imported only by the supervisor.
-"""
-
-import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
 _KILL_SECONDS = 5.0
 _KILL_PAUSE = 0.001
 
 
-@dataclass(frozen=True, slots=True)
 class Account:
     """Whom a command runs as."""
 
-    uid: int
-    gid: int
-    groups: tuple[int, ...]
-    home: str
-    name: str
+    __slots__ = ("gid", "groups", "home", "name", "uid")
+
+    def __init__(self, uid: int, gid: int, groups: tuple[int, ...], home: str, name: str) -> None:
+        self.uid, self.gid, self.groups, self.home, self.name = uid, gid, groups, home, name
 
 
 def account(user: str) -> Account:
@@ -61,7 +53,8 @@ def find_account(user: str, passwd: str, group: str) -> Account:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(errors="surrogateescape")
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
     except OSError:
         return ""
 
@@ -83,8 +76,10 @@ def become(user: Account) -> None:
         PermissionError: without real root the kernel maps only one user into the sandbox.
     """
     if (os.getuid(), os.getgid()) == (user.uid, user.gid) == (0, 0):
-        with contextlib.suppress(PermissionError):  # a user namespace may forbid setgroups
+        try:
             os.setgroups(user.groups or (user.gid,))
+        except PermissionError:
+            pass  # a user namespace of one user forbids it
         return
     try:
         os.setgroups(user.groups or (user.gid,))
@@ -99,43 +94,52 @@ def become(user: Account) -> None:
 def kill_tree(root: int) -> None:
     """Kill all descendants of `root` and all members of their sessions.
 
-    `root` is the child of ours that waits for the command and ends with it; as long as it
-    lives there is something left to kill, if only a command that is just being started.
+    Each is stopped first, so that none can have another child between being seen and
+    being killed. `root` is the child of ours that waits for the command and ends with it;
+    as long as it lives there is something left to kill, if only a command that is just
+    being started.
     """
     deadline = time.monotonic() + _KILL_SECONDS
+    sessions: set[int] = set()
     while time.monotonic() < deadline:
-        table = _process_table()
-        if root not in table:
+        stopped: set[int] = set()
+        while new := _tree(table := _process_table(), root, sessions) - stopped:
+            _signal(new, signal.SIGSTOP)
+            stopped |= new
+        _signal(stopped, signal.SIGKILL)
+        if root not in table and not stopped:
             return
-        for pid in _tree(table, root):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
         time.sleep(_KILL_PAUSE)
 
 
-def _tree(table: dict[int, tuple[int, int]], root: int) -> set[int]:
-    doomed: set[int] = set()
+def _signal(pids: set[int], number: int) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass  # gone already, or about to change its user: seen again in the next round
+
+
+def _tree(table: dict[int, tuple[int, int]], root: int, sessions: set[int]) -> set[int]:
+    """Living descendants of `root` and members of their sessions, which are added to `sessions`."""
     ours = table[root][1] if root in table else None  # a child that has not called setsid yet is still in it
-    grown = True
-    while grown:
-        sessions = {table[pid][1] for pid in doomed} - {ours}
+    doomed: set[int] = set()
+    while True:
         more = {
             pid
             for pid, (parent, session) in table.items()
             if pid not in doomed and (parent == root or parent in doomed or session in sessions)
         }
+        if not more:
+            return doomed
         doomed |= more
-        grown = bool(more)
-    return doomed
+        sessions |= {table[pid][1] for pid in more} - {ours}
 
 
 def _process_table() -> dict[int, tuple[int, int]]:
     """Living processes: pid -> (parent, session)."""
     table = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                stat = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
-                if stat[0] not in "ZX":
-                    table[int(entry.name)] = (int(stat[1]), int(stat[3]))
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (stat := _text(f"/proc/{name}/stat").rpartition(")")[2].split()) and stat[0] not in "ZX":
+            table[int(name)] = (int(stat[1]), int(stat[3]))
     return table

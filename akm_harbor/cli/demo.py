@@ -104,7 +104,11 @@ def _run(output: Path, *, with_akm: bool, attempts: int) -> Path:
 
 
 def _show(jobs: Path, output: Path) -> None:
-    """Collect the jobs and report every arm against the control."""
+    """Collect the jobs and report every arm against the control.
+
+    Raises:
+        AkmHarborError: there is nothing to compare, or (after the reports) trials went wrong.
+    """
     from akm_harbor.ab.run import report
     from akm_harbor.errors import AkmHarborError
     from akm_harbor.sandbox.demo import CONTROL
@@ -112,9 +116,6 @@ def _show(jobs: Path, output: Path) -> None:
 
     collected = collect([jobs], output / "dataset")
     _say(f"dataset: {collected.dataset}, {collected.n_trials} trials in {collected.seconds:.1f} s")
-    odd = {status: n for status, n in collected.statuses.items() if status != "scored"}
-    if odd:
-        _say("not all trials were scored: " + ", ".join(f"{name} {n}" for name, n in sorted(odd.items())))
     treatments = [arm for arm in sorted(collected.arms, reverse=True) if arm != CONTROL]
     if not treatments or CONTROL not in collected.arms:
         raise AkmHarborError(f"trials of {sorted(collected.arms)} only: nothing to compare", path=jobs)
@@ -122,6 +123,12 @@ def _show(jobs: Path, output: Path) -> None:
         made = report([collected.dataset], CONTROL, arm, output / f"{CONTROL}-vs-{arm}")
         typer.echo(f"\n{made.summary}")
         typer.echo(f"report: {made.page.resolve()}")
+    odd = {status: n for status, n in collected.statuses.items() if status != "scored"}
+    if odd:
+        counts = ", ".join(f"{name} {n}" for name, n in sorted(odd.items()))
+        raise AkmHarborError(
+            f"not all trials were scored: {counts}", path=jobs, hint="Each trial's exception.txt tells why."
+        )
 
 
 def _say(line: str) -> None:

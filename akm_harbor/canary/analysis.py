@@ -9,7 +9,7 @@ from akm_harbor.canary.alerts import evaluate
 from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Rule, Settings
 from akm_harbor.canary.alerts.rows import Cycle, from_row
 from akm_harbor.canary.columns import CYCLES, QUERIES, RANKS
-from akm_harbor.canary.explain import NEXT, Lost, lost_canaries
+from akm_harbor.canary.explain import NEXT, Lost, RankIndex
 from akm_harbor.canary.sources import Gathered
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.problems import Problems
@@ -161,17 +161,11 @@ def _store(label: str, tables: _Tables, rule: Rule, settings: Settings) -> Store
 def _findings(
     rows: Sequence[Row], queries: Sequence[Row], ranks: Sequence[Row], judged: Evaluated
 ) -> Iterator[Finding]:
-    by_set: dict[str, list[Row]] = {}
-    for row in ranks:
-        by_set.setdefault(row["canary_set_id"], []).append(row)
-    asked: dict[str, list[Row]] = {}
-    for row in queries:
-        asked.setdefault(row["canary_set_id"], []).append(row)
+    index = RankIndex(ranks, queries)
     for position in range(len(rows) - 1, -1, -1):
         row = rows[position]
-        mine = by_set.get(row["canary_set_id"], [])
         for alert in judged.alerts[position]:
-            lost = lost_canaries(alert, row, mine, asked.get(row["canary_set_id"], ()))
+            lost = index.lost(alert, row)
             yield Finding(position, row["ts"], row["run_id"], judged.rule, alert, lost, NEXT[alert.kind])
 
 

@@ -1,6 +1,7 @@
 """What stands behind an alert: which anchors are lost, what took their place, where to look next."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,17 +10,19 @@ from akm_harbor.canary.alerts.model import Alert, Kind
 from akm_harbor.canary.refs import reduced
 from akm_harbor.canary.score import DEFAULT_K
 
+type Row = Mapping[str, Any]
+
 NEXT = {
-    Kind.RECALL: "Compare the lost anchors with the last consolidation's merges; `canary merge-check` on the bundle "
-    "before and after it shows which merge dropped words or references.",
+    Kind.RECALL: "Compare the lost anchors with the last consolidation's merges: akm-harbor canary merge-check, given the "
+    "bundle before and after it, names the merges that dropped words or references.",
     Kind.DECLINE: "The loss is spread over cycles: start with the anchors lost longest. If they were let go on "
-    "purpose, retire the set with `canary refresh`.",
+    "purpose, retire the set with akm-harbor canary refresh.",
     Kind.ENTROPY: "Look for assets with the same description and tags; rewording has made them alike, or metadata "
     "is missing.",
-    Kind.SHRINK: "Look at assets with a high `generation`: merges of merges. Restore from the bundle's history what "
+    Kind.SHRINK: "Look at assets with a high generation: merges of merges. Restore from the bundle's history what "
     "they no longer say.",
     Kind.CHURN: "Accepted changes move nothing: raise the cooldown or the acceptance threshold of the improve run.",
-    Kind.MERGE_FLOOR: "`canary merge-check` names the merges and what each of them dropped.",
+    Kind.MERGE_FLOOR: "Run akm-harbor canary merge-check: it names the merges and what each of them dropped.",
 }
 
 
@@ -44,42 +47,32 @@ class Lost:
     replaced_by: str | None
 
 
-def lost_canaries(
-    alert: Alert, cycle: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]], queries: Iterable[Mapping[str, Any]]
-) -> tuple[Lost, ...]:
-    """Name the canaries behind an alert.
+class RankIndex:
+    """The `canary_ranks` rows of one store, found by canary and time without reading them all again."""
 
-    Args:
-        alert: in which cycle `cycle`.
-        cycle: the `canary_cycles` row.
-        ranks: all `canary_ranks` rows of the set in its store, oldest first.
-        queries: the `canary_queries` rows of the set.
-    """
-    wanted = set(alert.lost)
-    asked = {row["id"]: row for row in queries}
-    now: dict[int, Mapping[str, Any]] = {}
-    found: dict[int, datetime] = {}
-    for row in ranks:
-        canary = row["canary_id"]
-        if canary not in wanted or row["ts"] is None or row["ts"] > cycle["ts"]:
-            continue
-        if row["hit"]:
-            found[canary] = row["ts"]
-        if row["run_id"] == cycle["run_id"] and row["ts"] == cycle["ts"]:
-            now[canary] = row
-    k = cycle.get("k") or DEFAULT_K
-    return tuple(_lost(canary, now.get(canary), asked.get(canary), found.get(canary), k) for canary in alert.lost)
+    def __init__(self, ranks: Iterable[Row], queries: Iterable[Row]) -> None:
+        self._queries = {(row["canary_set_id"], row["id"]): row for row in queries}
+        self._rows: dict[tuple[str, int], list[Row]] = {}
+        for row in sorted((row for row in ranks if row["ts"] is not None), key=lambda row: row["ts"]):
+            self._rows.setdefault((row["canary_set_id"], row["canary_id"]), []).append(row)
+
+    def lost(self, alert: Alert, cycle: Row) -> tuple[Lost, ...]:
+        """Name the canaries behind an alert of a cycle."""
+        k = cycle.get("k") or DEFAULT_K
+        return tuple(self._one((cycle["canary_set_id"], canary), cycle["ts"], k) for canary in alert.lost)
+
+    def _one(self, key: tuple[str, int], ts: datetime, k: int) -> Lost:
+        rows = self._rows.get(key, [])
+        until = bisect_right(rows, ts, key=lambda row: row["ts"])
+        now = rows[until - 1] if until and rows[until - 1]["ts"] == ts else None
+        last = next((row["ts"] for row in reversed(rows[:until]) if row["hit"]), None)
+        query = self._queries.get(key)
+        anchor = (query or {}).get("anchor_ref") or (now or {}).get("anchor_ref") or ""
+        why, instead = why_lost(now, k)
+        return Lost(key[1], reduced(anchor), (query or {}).get("query") or "", last, why, instead)
 
 
-def _lost(
-    canary: int, row: Mapping[str, Any] | None, query: Mapping[str, Any] | None, last: datetime | None, k: int
-) -> Lost:
-    anchor = (query or {}).get("anchor_ref") or (row or {}).get("anchor_ref") or ""
-    why, instead = why_lost(row, k)
-    return Lost(canary, reduced(anchor), (query or {}).get("query") or "", last, why, instead)
-
-
-def why_lost(row: Mapping[str, Any] | None, k: int = DEFAULT_K) -> tuple[str, str | None]:
+def why_lost(row: Row | None, k: int = DEFAULT_K) -> tuple[str, str | None]:
     """Why a canary is not found, and what stands in its place, from its `canary_ranks` row."""
     if row is None or row.get("anchor_present") is None:
         return "not found; akm records no more than the rank", None

@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from akm_harbor.canary.alerts.exact import Contrast, Ints, correlations, excess_p, lower_p, share, smallest_p
 from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Kind, Rule, Settings
@@ -170,6 +171,11 @@ def _canaries(tested: Sequence[_Tested], canaries: Sequence[int], rate: float, s
     return list(alerts.values())
 
 
+def _small(p: float) -> str:
+    """A p value for people; below 1e-12 the arithmetic has no more digits to give."""
+    return f"{p:.2g}" if p >= 1e-12 else "below 1e-12"
+
+
 def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -> Alert:
     contrast = one.contrast
     span = contrast.n - contrast.m
@@ -180,10 +186,32 @@ def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -
     before = f"the first {span} cycles of the set" if early else f"the {span} cycles before"
     detail = (
         f"{one.found:.4g} of {len(canaries)} canaries found in {when}, {one.expected:.4g} in {before}; "
-        f"{len(lost)} lost (p {p:.2g})"
+        f"{len(lost)} lost (p {_small(p)})"
     )
     metrics = {"found": one.found, "expected": one.expected, "canaries": float(len(canaries)), "lost": float(len(lost))}
     return Alert(kind, detail, metrics, p, lost)
+
+
+def recall_limits(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> list[float | None]:
+    """The recall at about which each cycle of a series would raise a window alert, for a chart.
+
+    The exact test weighs canaries, so there is no one level: this is the normal approximation,
+    at least as far down as the canaries that are spared.
+    """
+    canaries, hits, _ = _matrix(cycles)
+    made: list[float | None] = [None] * len(cycles)
+    if not canaries:
+        return made
+    summed = np.concatenate((np.zeros((len(canaries), 1), dtype=np.int64), np.cumsum(hits, axis=1)), axis=1)
+    for position in range(MIN_REFERENCE, len(cycles)):
+        wanted = contrasts(position, settings.window)
+        span = wanted[0].n - 1
+        share_found = (summed[:, position] - summed[:, position - span]) / span
+        noise = float((share_found * (1 - share_found)).sum() * (1 + 1 / span)) ** 0.5
+        limit = share(settings.rate, correlations(wanted))
+        down = max(float(ndtri(1 - limit)) * noise, settings.spared + 0.5)
+        made[position] = max(0.0, (float(share_found.sum()) - down) / len(canaries))
+    return made
 
 
 # --- store shape: p values only where the kind could fire at all ---------------------------
@@ -220,7 +248,7 @@ def _entropy(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Settin
         p = 1.0
     detail = (
         f"{now.duplicates} of {now.total} assets say what another one says, {before.duplicates} of {before.total} "
-        f"before (p {p:.2g})"
+        f"before (p {_small(p)})"
     )
     metrics = {"duplicates": float(now.duplicates), "total": float(now.total)}
     return Alert(Kind.ENTROPY, detail, metrics | {"before": float(before.duplicates), "p": p}, p)
@@ -242,7 +270,7 @@ def _shrink(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Setting
         p = 1.0
     detail = (
         f"{now.total} assets, {before.total} before, while {now.over_generation} are merged too often "
-        f"({before.over_generation} before; p {p:.2g})"
+        f"({before.over_generation} before; p {_small(p)})"
     )
     metrics = {"total": float(now.total), "before": float(before.total), "over_generation": float(now.over_generation)}
     return Alert(Kind.SHRINK, detail, metrics, p)

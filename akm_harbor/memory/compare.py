@@ -130,7 +130,7 @@ def _pairs(a: Result, b: Result, granularity: str) -> list[tuple[str, str]]:
 def _compare(a: Result, b: Result, granularity: str, pair: tuple[str, str], gate: Gate) -> Comparison:
     _check_protocol(a, b, granularity)
     left, right = (_values(r, granularity, arm, gate) for r, arm in zip((a, b), pair, strict=True))
-    both = left.join(right, how="inner", lsuffix="_a", rsuffix="_b")
+    both = left.merge(right, left_index=True, right_index=True, suffixes=("_a", "_b"))
     usable = both.dropna(subset=["value_a", "value_b"])
     if usable.empty:
         raise NotComparableError(f"{pair[0]} and {pair[1]} share no question with {gate.metric} at {granularity}")

@@ -9,10 +9,15 @@ import pandas as pd
 from akm_harbor.ab.arms import Arm, load_trials, select_arm
 from akm_harbor.ab.comparability import comparability
 from akm_harbor.ab.delivery import delivery, verdict_of
+from akm_harbor.ab.engagement import engagement
 from akm_harbor.ab.errors_by_arm import bounds_rows, error_summary
+from akm_harbor.ab.leaderboard import leaderboard
 from akm_harbor.ab.policies import POLICIES, Policy, policy, scores
+from akm_harbor.ab.reconcile import reconcile
 from akm_harbor.ab.result import AbResult, ArmSummary, Options, PassRow, Planning, PolicyRow
+from akm_harbor.ab.sensitivity import equivalent, other_methods
 from akm_harbor.ab.tasks import task_rows
+from akm_harbor.ab.trace import with_traces
 from akm_harbor.ab.usage import PHASES, USAGE, usage_rows
 from akm_harbor.ab.verdict import rule_text, verdict
 from akm_harbor.errors import NotComparableError, UsageError
@@ -72,12 +77,13 @@ def analyse(
     common = [t for t in shared if t in scored[0] and t in scored[1]]
     paired = [scored[0][t] for t in common], [scored[1][t] for t in common]
     deliveries = (delivery(a), delivery(b))
+    summaries = summarise(a, rule, options.level), summarise(b, rule, options.level)
     inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
     return AbResult(
         title=f"{treatment} against {baseline}",
         options=options,
-        baseline=summarise(a, rule, options.level),
-        treatment=summarise(b, rule, options.level),
+        baseline=summaries[0],
+        treatment=summaries[1],
         shared_tasks=tuple(shared),
         only_baseline=tuple(sorted(set(a.tasks) - set(b.tasks))),
         only_treatment=tuple(sorted(set(b.tasks) - set(a.tasks))),
@@ -94,7 +100,18 @@ def analyse(
         usage=usage_rows(USAGE, inside[0], inside[1], options.level),
         phases=usage_rows(PHASES, inside[0], inside[1], options.level),
         errors=error_summary(a, b),
-        tasks=task_rows(a, b, rule, _families(dataset), options.level),
+        other_methods=other_methods(*paired, options.level),
+        equivalence=equivalent(*paired, options.margin, options.level),
+        engagement=(engagement(dataset, a, rule), engagement(dataset, b, rule)),
+        reconciled=tuple(
+            line for arm, own in zip((a, b), summaries, strict=True) for line in reconcile(dataset, arm, own.mean.value)
+        ),
+        leaderboard=(leaderboard(a), leaderboard(b)),
+        tasks=with_traces(
+            dataset,
+            task_rows(a, b, rule, _families(dataset), options.level),
+            pd.concat([a.attempts, b.attempts]),
+        ),
         verdict=verdict(options, headline, checks, deliveries),
         manifest=read_manifest(dataset),
         problems=_problems(dataset, (a, b)),

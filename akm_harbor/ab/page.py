@@ -7,7 +7,7 @@ from typing import Any
 
 import akm_harbor
 from akm_harbor.ab import figures, words
-from akm_harbor.ab.result import AbResult, Attempt
+from akm_harbor.ab.result import AbResult, Attempt, Stage
 from akm_harbor.report.page import render
 from akm_harbor.report.text import DASH
 from akm_harbor.stats.results import NotEstimable, Result
@@ -15,7 +15,18 @@ from akm_harbor.stats.results import NotEstimable, Result
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
-SECTIONS = ("counting", "tasks", "comparability", "delivery", "passk", "usage", "errors", "method", "provenance")
+SECTIONS = (
+    "counting",
+    "tasks",
+    "comparability",
+    "delivery",
+    "engagement",
+    "passk",
+    "usage",
+    "errors",
+    "method",
+    "provenance",
+)
 
 
 def render_page(result: AbResult) -> str:
@@ -50,9 +61,17 @@ def _context(result: AbResult) -> dict[str, Any]:
         "amount": amount,
         "ratio": ratio,
         "moment": moment,
+        "funnel": funnel,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
         "level": f"{result.options.level:.0%}",
     }
+
+
+def funnel(result: AbResult) -> list[tuple[str, str, list[Stage | None]]]:
+    """The stages that either arm knows of, side by side."""
+    known = [{s.name: s for s in e.stages} for e in result.engagement]
+    titles = {s.name: s.title for e in result.engagement for s in e.stages}
+    return [(name, title, [side.get(name) for side in known]) for name, title in titles.items()]
 
 
 def moment(time: datetime | None) -> str:

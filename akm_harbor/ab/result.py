@@ -5,12 +5,42 @@ from datetime import datetime
 from typing import Any, Literal
 
 from akm_harbor.stats.bounds import Bounds
+from akm_harbor.stats.equivalence import Equivalence
 from akm_harbor.stats.means import VarianceComponents
 from akm_harbor.stats.paired import PairingGain
 from akm_harbor.stats.power import Components
 from akm_harbor.stats.results import NotEstimable, Result
 
 Grade = Literal["ok", "note", "caveat", "fatal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool call as the page shows it.
+
+    Attributes:
+        index: 0-based order within the trial.
+        text: the command, query, ref or path.
+        marks: why it matters, e.g. `opened the gold asset`, `first write`.
+        diff: lines that a write or an edit took out and put in.
+        output: the beginning of what came back.
+    """
+
+    index: int
+    tool: str
+    text: str
+    marks: tuple[str, ...]
+    diff: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTest:
+    """One test that did not pass, in the verifier's words."""
+
+    name: str
+    status: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +73,9 @@ class Attempt:
     verifier_seconds: float | None
     n_tool_calls: int | None
     n_akm_calls: int | None
+    steps: tuple[Step, ...] = ()
+    steps_left_out: int = 0
+    failed_tests: tuple[FailedTest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +260,82 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the engagement funnel, counted over an arm's attempts."""
+
+    name: str
+    title: str
+    yes: int
+    no: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Engagement:
+    """How far the treatment got in one arm, and how attempts that used it fared.
+
+    Attributes:
+        stages: the funnel, widest first.
+        used: attempts that called akm or read the bundle, and their mean score; None without any.
+        unused: the rest with a known number of calls.
+    """
+
+    arm: str
+    stages: tuple[Stage, ...]
+    n_used: int
+    used: float | None
+    n_unused: int
+    unused: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """One line that Harbor printed, beside what the trials say under each rule.
+
+    Attributes:
+        printed: Harbor's mean.
+        rules: (rule, mean, trials) as recomputed.
+        agrees: the rules whose mean is the printed one.
+        pass_k: (k, printed, recomputed).
+        remark: what makes the difference.
+    """
+
+    arm: str
+    job: str
+    eval_key: str
+    harbor_version: str | None
+    printed: float | None
+    n_printed: int | None
+    rules: tuple[tuple[str, float | None, int], ...]
+    agrees: tuple[str, ...]
+    pass_k: tuple[tuple[int, float, float | None], ...]
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """Whether an arm keeps the Terminal-Bench 2 leaderboard's rules; None where nothing tells."""
+
+    arm: str
+    keeps: bool | None
+    broken: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMethod:
+    """The same question asked with another method, for sensitivity.
+
+    Attributes:
+        unit: points or log odds.
+    """
+
+    title: str
+    unit: str
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
 class Planning:
     """What the design could see and what it would take to see less.
 
@@ -296,6 +405,11 @@ class AbResult:
     usage: tuple[UsageRow, ...]
     phases: tuple[UsageRow, ...]
     errors: Errors
+    other_methods: tuple[OtherMethod, ...]
+    equivalence: Equivalence | NotEstimable | None
+    engagement: tuple[Engagement, ...]
+    reconciled: tuple[Reconciled, ...]
+    leaderboard: tuple[Leaderboard, ...]
     tasks: tuple[TaskRow, ...]
     verdict: Verdict
     manifest: dict[str, Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.tables import PROBLEMS, replace_dataset
-from akm_harbor.trials.columns import TASKS, TRIALS
+from akm_harbor.trials.columns import ALL, TASKS, TRIALS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {
@@ -32,6 +32,7 @@ def trial(arm: str, task: str, attempt: int, reward: float | None, **over: Any) 
         "trial_id": f"{arm}-{task}-{attempt}",
         "trial_name": f"{task}__{attempt:07d}",
         "trial_path": f"{arm}/{task}__{attempt:07d}",
+        "root": "jobs",
         "task_name": task,
         "task_digest": f"sha256:{task}",
         "arm": arm,
@@ -65,12 +66,16 @@ def dataset(
     rows: Iterable[Mapping[str, Any]],
     tasks: Iterable[Mapping[str, Any]] = (),
     manifest: Mapping[str, Any] | None = None,
+    **more: Iterable[Mapping[str, Any]],
 ) -> Path:
-    """Write a dataset and return its folder."""
+    """Write a dataset and return its folder; `more` are rows of other tables, by name."""
     path = folder / "dataset"
     with replace_dataset(path) as writer:
         writer.write(TRIALS, TRIALS.from_rows(rows))
         writer.write(TASKS, TASKS.from_rows(tasks))
+        for table in ALL:
+            if table.name in more:
+                writer.write(table, table.from_rows(more[table.name]))
         writer.write(PROBLEMS, PROBLEMS.from_rows([]))
         writer.write_manifest(manifest or {"package": "akm_harbor"})
     return path

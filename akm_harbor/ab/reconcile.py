@@ -1,0 +1,99 @@
+"""Why Harbor's own numbers differ from ours: each line it printed beside the trials under each rule."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from akm_harbor.ab.arms import Arm
+from akm_harbor.ab.policies import errored, has_reward
+from akm_harbor.ab.result import Reconciled
+from akm_harbor.stats.passk import arm_pass_k
+from akm_harbor.stats.results import Estimate
+from akm_harbor.tables import read_table
+from akm_harbor.trials.columns import HARBOR_STATS
+
+BEFORE_026 = "Harbor before 0.26: no reward counts as 0"
+SINCE_026 = "Harbor 0.26: only valid rewards count"
+HEADLINE = "ours: mean of the task means, by the headline's policy"
+_KEEPS_REWARD = {"budget", "refusal", "unclassified"}
+_CLOSE = 1e-9
+
+
+def reconcile(dataset: Path, arm: Arm, headline: float | None) -> tuple[Reconciled, ...]:
+    """One row for each line that Harbor printed for the arm's jobs.
+
+    Args:
+        dataset: where the printed numbers are kept.
+        arm: the arm's attempts.
+        headline: its mean over all its tasks, by the headline's policy.
+    """
+    attempts = arm.attempts.assign(job_path=arm.attempts["trial_path"].str.rpartition("/")[0])
+    jobs = {(r, j): rows for (r, j), rows in attempts.groupby(["root", "job_path"], dropna=False)}
+    out = []
+    for printed in read_table(dataset, HARBOR_STATS).to_pylist():
+        rows = jobs.get((printed["root"], printed["job_path"]))
+        if rows is not None and len(mine := _of_line(rows, str(printed["eval_key"]))):
+            out.append(_row(arm, printed, mine, headline))
+    return tuple(out)
+
+
+def _of_line(rows: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The attempts behind one line; its key is agent__model__dataset, the model without its provider or not."""
+    agent = rows["agent_name"].fillna("").map(lambda name: key.startswith(f"{name}__"))
+    source = rows["source"].fillna("adhoc").map(lambda name: key.endswith(f"__{name}"))
+    return rows[agent & source]
+
+
+def _row(arm: Arm, printed: dict[str, Any], rows: pd.DataFrame, headline: float | None) -> Reconciled:
+    known = has_reward(rows)
+    valid = known & (~errored(rows) | rows["exception_cause"].isin(_KEEPS_REWARD))
+    rules = (
+        (BEFORE_026, float(rows["reward"].where(known, 0.0).mean()), len(rows)),
+        (SINCE_026, float(rows["reward"][valid].mean()) if valid.any() else None, int(valid.sum())),
+        (HEADLINE, headline, len(arm.attempts)),
+    )
+    mean = printed["mean"]
+    agrees = tuple(r for r, value, _ in rules if mean is not None and value is not None and abs(value - mean) < _CLOSE)
+    return Reconciled(
+        arm.name,
+        str(printed["job_path"]),
+        str(printed["eval_key"]),
+        printed["harbor_version"],
+        mean,
+        printed["n_trials"],
+        rules,
+        agrees,
+        _pass_k(printed["pass_at_k_json"], rows),
+        _remark(printed, rows, agrees),
+    )
+
+
+def _pass_k(text: str | None, rows: pd.DataFrame) -> tuple[tuple[int, float, float | None], ...]:
+    """Harbor's pass@k beside the unbiased one with no reward counted as failure, as Harbor has it."""
+    printed = json.loads(text or "{}")
+    score = rows["reward"].where(has_reward(rows), 0.0)
+    groups = [list(s) for _, s in score.groupby(rows["task"])]
+    out = []
+    for k, value in printed.items():
+        if str(k).isdigit() and isinstance(value, (int, float)):
+            ours = arm_pass_k(groups, int(k))
+            out.append((int(k), float(value), ours.value if isinstance(ours, Estimate) else None))
+    return tuple(sorted(out))
+
+
+def _remark(printed: dict[str, Any], rows: pd.DataFrame, agrees: tuple[str, ...]) -> str:
+    parts = []
+    missing, late = int((~has_reward(rows)).sum()), int((rows["status"] == "scored_with_error").sum())
+    if printed["n_trials"] is not None and printed["n_trials"] != len(rows):
+        parts.append(f"Harbor counted {printed['n_trials']} trials, the dataset holds {len(rows)} of this arm.")
+    if missing:
+        parts.append(f"{missing} trials have no reward.")
+    if late:
+        parts.append(f"{late} trials have a reward and an error.")
+    if printed["mean"] is None:
+        parts.append("Harbor printed no mean.")
+    elif not agrees:
+        parts.append("No rule gives the printed number: its trials are not those found here.")
+    return " ".join(parts)

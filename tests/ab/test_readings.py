@@ -1,0 +1,87 @@
+"""Leaderboard rules, engagement and the other methods, through the analysis."""
+
+import pytest
+
+from akm_harbor.ab.analysis import analyse
+from akm_harbor.ab.result import Options
+from akm_harbor.stats.results import Estimate, NotEstimable
+
+from .support import dataset, matrix, trial
+
+
+def board(tmp_path, k, **over):
+    rows = [*matrix("a", [[1] * k, [0] * k], **over), *matrix("b", [[1], [0]])]
+    return analyse(dataset(tmp_path, rows), "a", "b").leaderboard[0]
+
+
+def test_leaderboard_rules(tmp_path):
+    assert board(tmp_path, 5).keeps is True
+    assert board(tmp_path, 5, timeout_multiplier=None).keeps is None
+    assert board(tmp_path, 3).broken == ("3 attempts on a task, not 5",)
+    broken = board(tmp_path, 5, timeout_multiplier=2.0, resources_json='{"cpus": 8}', timeouts_json='{"agent": 60}')
+    assert broken.keeps is False
+    assert broken.broken == ("timeout multiplier 2, not 1", "time limits overridden", "resources overridden")
+    assert board(tmp_path, 5, timeouts_json="{}").keeps is True
+
+
+def test_funnel_counts_the_unknown_apart(tmp_path):
+    def call(task, attempt, verb, rank):
+        path = f"b/{task}__{attempt:07d}"
+        return {
+            "trial_id": "x",
+            "root": "jobs",
+            "trial_path": path,
+            "index": attempt,
+            "tool": "akm",
+            "akm_verb": verb,
+            "gold_rank": rank,
+        }
+
+    state = {"treatment_delivered": True, "tools_offered": True}
+    rows = [
+        *[trial("a", t, k, 0.0) for t in ("with-gold", "plain") for k in range(2)],
+        trial("b", "with-gold", 0, 1.0, n_akm_calls=2, context_injected=True, **state),
+        trial("b", "with-gold", 1, 0.0, n_akm_calls=0, context_injected=False, **state),
+        trial("b", "plain", 0, 1.0, n_akm_calls=1, **state),
+        trial("b", "plain", 1, None, treatment_delivered=False),
+    ]
+    calls = [call("with-gold", 0, "search", 3), call("with-gold", 0, "show", 1), call("plain", 0, "search", None)]
+    data = dataset(tmp_path, rows, [{"task_name": "with-gold", "gold_ref": "knowledge/x"}], tool_calls=calls)
+    control, treated = analyse(data, "a", "b").engagement
+    found = {s.name: (s.yes, s.no, s.unknown) for s in treated.stages}
+    assert found == {
+        "delivered": (3, 1, 0),
+        "offered": (3, 0, 1),
+        "injected": (1, 1, 2),
+        "called": (2, 1, 1),
+        "found": (1, 1, 2),
+        "opened": (1, 1, 2),
+    }
+    assert (treated.n_used, treated.used, treated.n_unused, treated.unused) == (2, 1.0, 1, 0.0)
+    assert {s.name for s in control.stages} == {"delivered", "offered", "injected", "called"}
+    assert (control.n_used, control.used) == (0, None)
+
+
+def test_other_methods_and_equivalence(tmp_path, arms):
+    rows = [*matrix("a", arms[0]), *matrix("b", arms[1])]
+    r = analyse(dataset(tmp_path, rows), "a", "b", Options(margin=0.1))
+    by_title = {m.title.split(",")[0]: m.result for m in r.other_methods}
+    assert by_title["GEE"].value == pytest.approx(0.5801, abs=1e-4)
+    assert by_title["Mixed logit"].value == pytest.approx(1.2554, abs=1e-3)
+    assert by_title["Percentile bootstrap over tasks"].interval.low == pytest.approx(0.0526, abs=0.02)
+    assert r.equivalence.p_noninferior == pytest.approx(3.162e-5, rel=1e-3)
+
+
+def test_mcnemar_only_for_single_attempts(tmp_path):
+    rows = [*matrix("a", [[1], [0], [0], [0], [0], [0], [0]]), *matrix("b", [[0], *[[1]] * 6])]
+    r = analyse(dataset(tmp_path, rows), "a", "b")
+    test = {m.title: m.result for m in r.other_methods}["McNemar, exact"]
+    assert isinstance(test, Estimate)
+    assert (test.value, test.p) == pytest.approx((5 / 7, 2 * (1 + 7) / 2**7))
+    assert r.equivalence is None
+
+
+def test_separated_arms_fit_no_model(tmp_path):
+    rows = [*matrix("a", [[0, 0]] * 5), *matrix("b", [[1, 1]] * 5)]
+    r = analyse(dataset(tmp_path, rows), "a", "b")
+    assert all(isinstance(m.result, NotEstimable) for m in r.other_methods)

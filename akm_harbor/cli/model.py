@@ -26,13 +26,13 @@ def serve(
 
     from akm_harbor.sandbox.model import ScriptedModel
 
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     with ScriptedModel(policy, host=host, port=port, log=log) as model:
         rules, faults = len(model.policy.rules), len(model.policy.faults)
         typer.echo(f"{policy}: {len(model.policy.tasks)} tasks, {rules} rules, {faults} faults")
         typer.echo(f"serving {model.base_url()}, per arm {model.base_url(arm='<arm>')}; Ctrl-C ends it")
-        stop = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
         stop.wait()
 
 

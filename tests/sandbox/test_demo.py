@@ -16,6 +16,7 @@ from akm_harbor.sandbox.demo import job_config
 from akm_harbor.sandbox.model import load_policy
 from akm_harbor.sandbox.model.conversation import Conversations
 from akm_harbor.sandbox.model.wire import parse_request
+from tests.sandbox.support import harbor_command, harbor_environment
 
 POLICY = load_policy(resource("arms", "demo-policy.yaml"))
 TASKS = yaml.safe_load(resource("arms", "demo.yaml").read_text())["datasets"][0]["task_names"]
@@ -98,6 +99,18 @@ def test_an_output_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["demo", "--recorded", "-o", str(tmp_path / "file" / "demo")])
     assert result.exit_code == 1
     assert "cannot be made" in str(result.exception)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("agent", "reward"), [("oracle", 1), ("nop", 0)])
+def test_the_demo_tasks_tell_right_from_untouched(tmp_path: Path, cache: Path, agent: str, reward: int) -> None:
+    included = [word for task in TASKS for word in ("-i", task)]
+    command = harbor_command(resource("tasks"), tmp_path / "jobs", cache, *included)
+    command[command.index("oracle")] = agent
+    done = subprocess.run(command, env=harbor_environment(), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rewards = [json.loads(path.read_text()) for path in (tmp_path / "jobs" / "job").glob("*/verifier/reward.json")]
+    assert rewards == [{"reward": reward}] * len(TASKS)
 
 
 @pytest.mark.sandbox

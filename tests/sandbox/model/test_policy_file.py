@@ -1,5 +1,6 @@
 """A policy is read, or every mistake in it is named with line and key."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,3 +76,11 @@ def test_what_is_no_policy_at_all_is_refused(tmp_path: Path, raw: bytes) -> None
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(AkmHarborError, match="cannot read the policy"):
         load_policy(tmp_path / "nowhere.yaml")
+
+
+def test_the_policy_in_the_docs_is_right(policy_file: Write) -> None:
+    page = Path(__file__).parents[3] / "docs" / "model.md"
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    example, faults = (block for block in blocks if block.startswith(("version:", "faults:")))
+    policy = load_policy(policy_file(example + faults))
+    assert (len(policy.rules), len(policy.faults)) == (3, 2)

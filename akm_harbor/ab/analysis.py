@@ -1,10 +1,12 @@
 """The A/B comparison: one call from a dataset to a frozen result, for every view alike."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
+from scipy import stats
 
 from akm_harbor.ab.arms import Arm, load_trials, select_arm
 from akm_harbor.ab.comparability import comparability
@@ -16,7 +18,7 @@ from akm_harbor.ab.policies import POLICIES, Policy, policy, scores
 from akm_harbor.ab.reconcile import reconcile
 from akm_harbor.ab.result import AbResult, ArmSummary, Options, PassRow, Planning, PolicyRow
 from akm_harbor.ab.sensitivity import equivalent, other_methods
-from akm_harbor.ab.tasks import task_rows
+from akm_harbor.ab.tasks import family_rows, task_rows
 from akm_harbor.ab.trace import with_traces
 from akm_harbor.ab.usage import PHASES, USAGE, usage_rows
 from akm_harbor.ab.verdict import rule_text, verdict
@@ -59,7 +61,7 @@ def analyse(
         NotComparableError: an arm without attempts, or arms that share no task.
         AkmHarborError: not a dataset.
     """
-    options = options or Options()
+    options = at_look(options or Options())
     rule, _ = policy(options.policy), rule_text(options)
     if not 0.5 <= options.level < 1:
         raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
@@ -76,6 +78,7 @@ def analyse(
     scored = by_task(a, rule), by_task(b, rule)
     common = [t for t in shared if t in scored[0] and t in scored[1]]
     paired = [scored[0][t] for t in common], [scored[1][t] for t in common]
+    tasks = task_rows(a, b, rule, _families(dataset), options.level)
     deliveries = (delivery(a), delivery(b))
     summaries = summarise(a, rule, options.level), summarise(b, rule, options.level)
     inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
@@ -107,15 +110,29 @@ def analyse(
             line for arm, own in zip((a, b), summaries, strict=True) for line in reconcile(dataset, arm, own.mean.value)
         ),
         leaderboard=(leaderboard(a), leaderboard(b)),
-        tasks=with_traces(
-            dataset,
-            task_rows(a, b, rule, _families(dataset), options.level),
-            pd.concat([a.attempts, b.attempts]),
-        ),
+        families=family_rows(tasks, options.level),
+        tasks=with_traces(dataset, tasks, pd.concat([a.attempts, b.attempts])),
         verdict=verdict(options, headline, checks, deliveries),
         manifest=read_manifest(dataset),
         problems=_problems(dataset, (a, b)),
     )
+
+
+def at_look(options: Options) -> Options:
+    """Raise the level of the intervals where this is one of several planned looks (O'Brien-Fleming).
+
+    Raises:
+        UsageError: `look` is not like `2/5`.
+    """
+    if not options.look:
+        return options
+    now, _, planned = options.look.partition("/")
+    if not (now.isdigit() and planned.isdigit() and 1 <= int(now) <= int(planned) <= 50):
+        raise UsageError(f"a look is written like 2/5, not {options.look!r}")
+    from akm_harbor.stats.sequential import boundaries
+
+    limit = boundaries(int(planned), "obrien-fleming", 1 - options.level)[int(now) - 1]
+    return replace(options, level=float(1 - 2 * stats.norm.sf(limit)))
 
 
 def _nothing_shared(a: Arm, b: Arm) -> NotComparableError:

@@ -105,6 +105,69 @@ def task_forest(r: AbResult) -> Markup | None:
         return to_svg(drawn, "Difference by task", "; ".join(f"{t.task}: {points(t.difference)}" for t in shown[:60]))
 
 
+def family_forest(r: AbResult) -> Markup:
+    """The difference by corpus family."""
+    rows = list(reversed(r.families))
+    with figure(5.6, 0.9 + 0.28 * (len(rows) + 1)) as (drawn, axes):
+        axes.axvline(0, color=SOFT, lw=1)
+        for y, row in enumerate(rows, start=1):
+            inside = _interval(row.difference)
+            if inside:
+                low, high = (max(min(100 * v, 100), -100) for v in (inside.low, inside.high))
+                axes.plot([low, high], [y, y], color=INK, lw=1.6)
+            axes.plot(100 * (row.difference.value or 0.0), y, "s", color=INK, ms=5)
+        _summary(axes, r)
+        labels = [f"{short(row.family, 34)} ({row.n_tasks})" for row in rows]
+        axes.set_yticks(range(len(rows) + 1), ["all tasks", *labels])
+        axes.set_xlim(-104, 104)
+        axes.set_ylim(-0.7, len(rows) + 0.7)
+        axes.set_xlabel("difference, percentage points (right: treatment better)")
+        axes.grid(axis="x", color=LINE, lw=0.6)
+        axes.tick_params(axis="y", length=0)
+        said = "; ".join(f"{row.family}: {points(row.difference.value)}" for row in r.families)
+        return to_svg(drawn, "Difference by family", said)
+
+
+_AMOUNTS = (("cost_usd", "cost"), ("input_tokens", "input tokens"), ("agent_seconds", "agent time"))
+
+
+def cost_and_reward(r: AbResult) -> Markup | None:
+    """What each task's change in reward cost; tokens or time where no cost is known."""
+    for name, label in _AMOUNTS:
+        pairs = [(x, t) for t in r.tasks if t.difference is not None and (x := _ratio(t, name)) is not None]
+        if len(pairs) >= 3:
+            return _cost_and_reward(pairs, label)
+    return None
+
+
+def _ratio(task: TaskRow, name: str) -> float | None:
+    """Treatment's mean amount over the baseline's on one task."""
+    means = [_mean_known(list(side), name) for side in (task.baseline, task.treatment)]
+    return means[1] / means[0] if min(means) > 0 else None
+
+
+def _cost_and_reward(pairs: list[tuple[float, TaskRow]], label: str) -> Markup:
+    with figure(5.6, 3.4) as (drawn, axes):
+        axes.axhline(0, color=SOFT, lw=1)
+        axes.axvline(1, color=SOFT, lw=1)
+        for x, task in pairs:
+            y = 100 * (task.difference or 0.0)
+            mark, colour = ("^", TREATMENT) if y > 1e-9 else ("v", BASELINE) if y < -1e-9 else ("o", SOFT)
+            axes.plot(x, y, mark, color=colour, ms=6, alpha=0.7, mec="white", mew=0.5)
+        axes.set_xscale("log")
+        reach = max(1.25, *(max(x, 1 / x) for x, _ in pairs)) * 1.1
+        axes.set_xlim(1 / reach, reach)
+        ticks = [t for t in (0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10) if 1 / reach <= t <= reach]
+        axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(-108, 108)
+        axes.set_xlabel(f"{label}, treatment to baseline")
+        axes.set_ylabel("difference in reward, points")
+        axes.grid(color=LINE, lw=0.6)
+        said = "; ".join(f"{t.task}: {x:.2f} times, {points(t.difference)}" for x, t in pairs[:60])
+        return to_svg(drawn, f"Reward against {label}", said)
+
+
 def _summary(axes: object, r: AbResult) -> None:
     """The headline's diamond, as wide as its interval."""
     value, inside = r.headline.difference.value, _interval(r.headline.difference)

@@ -8,6 +8,7 @@ from typing import Any
 import akm_harbor
 from akm_harbor.ab import figures, words
 from akm_harbor.ab.result import AbResult, Attempt, Stage
+from akm_harbor.ab.verdict import level_text
 from akm_harbor.report.page import render
 from akm_harbor.report.text import DASH
 from akm_harbor.stats.results import NotEstimable, Result
@@ -63,7 +64,7 @@ def _context(result: AbResult) -> dict[str, Any]:
         "moment": moment,
         "funnel": funnel,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
-        "level": f"{result.options.level:.0%}",
+        "level": level_text(result.options.level),
     }
 
 

@@ -99,6 +99,17 @@ class TaskRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FamilyRow:
+    """The paired difference on the tasks of one family."""
+
+    family: str
+    n_tasks: int
+    baseline: float
+    treatment: float
+    difference: Result
+
+
+@dataclass(frozen=True, slots=True)
 class ArmSummary:
     """What an arm consists of."""
 
@@ -369,11 +380,18 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for."""
+    """What was asked for.
+
+    Attributes:
+        level: coverage of the intervals.
+        look: which of how many planned looks at a running comparison this is, e.g. `2/5`; the level is
+            then raised so that all looks together err as often as one.
+    """
 
     by: str = "arm"
     policy: str = "keep-reward"
     level: float = 0.95
+    look: str = ""
     rule: Literal["significant", "non-inferior"] = "significant"
     margin: float = 0.0
     min_delivered: float = 0.9
@@ -410,6 +428,7 @@ class AbResult:
     engagement: tuple[Engagement, ...]
     reconciled: tuple[Reconciled, ...]
     leaderboard: tuple[Leaderboard, ...]
+    families: tuple[FamilyRow, ...]
     tasks: tuple[TaskRow, ...]
     verdict: Verdict
     manifest: dict[str, Any]

@@ -1,14 +1,15 @@
 """The per-task table: every attempt of both arms, so that any number can be traced to its trials."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from akm_harbor.ab.arms import Arm
 from akm_harbor.ab.delivery import reasons_of, verdict_of
 from akm_harbor.ab.policies import Policy, errored, scores
-from akm_harbor.ab.result import Attempt, TaskRow
+from akm_harbor.ab.result import Attempt, FamilyRow, TaskRow
 from akm_harbor.stats.binomial import newcombe_difference
+from akm_harbor.stats.paired import paired_t
 from akm_harbor.stats.results import Result
 
 
@@ -70,6 +71,27 @@ def _interval(a: tuple[Attempt, ...], b: tuple[Attempt, ...], level: float) -> R
         return None
     (left, right) = sides
     return newcombe_difference(int(sum(left)), len(left), int(sum(right)), len(right), level)
+
+
+def family_rows(rows: Sequence[TaskRow], level: float) -> tuple[FamilyRow, ...]:
+    """The paired difference by corpus family, largest first; empty unless there are two families."""
+    groups: dict[str, list[TaskRow]] = {}
+    for row in rows:
+        if row.family and row.difference is not None:
+            groups.setdefault(row.family, []).append(row)
+    if len(groups) < 2:
+        return ()
+    found = [
+        FamilyRow(
+            name,
+            len(group),
+            math.fsum(r.mean_baseline or 0.0 for r in group) / len(group),
+            math.fsum(r.mean_treatment or 0.0 for r in group) / len(group),
+            paired_t([r.difference or 0.0 for r in group], level),
+        )
+        for name, group in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda f: (-(f.difference.value or 0.0), f.family)))
 
 
 def task_rows(a: Arm, b: Arm, rule: Policy, families: dict[str, str], level: float) -> tuple[TaskRow, ...]:

@@ -7,13 +7,18 @@ from akm_harbor.stats.results import Estimate, NotEstimable
 NO_REGRESSION, REGRESSION, NO_ANSWER = 0, 3, 4
 
 
+def level_text(level: float) -> str:
+    """A coverage with as many digits as it needs, e.g. 95%, 99.9%, 99.9995%."""
+    return f"{100 * level:.{6}g}%" if level < 0.99999999 else "almost 100%"
+
+
 def rule_text(options: Options) -> str:
     """The rule as a sentence.
 
     Raises:
         UsageError: a margin that the rule cannot use.
     """
-    level, margin = f"{options.level:.0%}", f"{100 * options.margin:g} points"
+    level, margin = level_text(options.level), f"{100 * options.margin:g} points"
     if not 0 <= options.margin < 1:
         raise UsageError("the margin must lie between 0 and 1", hint="A margin of 10 points is `--margin 0.1`.")
     if options.rule == "non-inferior":
@@ -54,7 +59,7 @@ def _by_interval(options: Options, difference: Estimate, rule: str) -> Verdict:
     interval = difference.interval
     if interval is None:
         raise AssertionError("the headline has an interval")
-    span = f"{options.level:.0%} interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
+    span = f"{level_text(options.level)} interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
     limit = interval.low if options.rule == "non-inferior" else interval.high
     bad = limit <= -options.margin if options.rule == "non-inferior" else limit < -options.margin
     if bad:

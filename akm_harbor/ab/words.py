@@ -1,6 +1,7 @@
 """The result in sentences that a stranger understands."""
 
 from akm_harbor.ab.result import AbResult, PolicyRow
+from akm_harbor.ab.verdict import level_text
 from akm_harbor.report.text import DASH, MINUS
 from akm_harbor.stats.results import Estimate, NotEstimable, Result
 
@@ -79,7 +80,7 @@ def headline(r: AbResult) -> str:
         f"{r.treatment.name} solved {percent(row.treatment)} and {r.baseline.name} {percent(row.baseline)} "
         f"on average over {plural(row.n_tasks, 'shared task')}: a difference of {points(row.difference.value)} points"
     )
-    level = f"{r.options.level:.0%}"
+    level = level_text(r.options.level)
     if isinstance(row.difference, Estimate):
         tail = f" ({level} interval {span(row.difference)}; exact sign-flip p = {p_value(row.sign_flip)})."
         return (start + tail).replace("p = <", "p <")

@@ -9,7 +9,7 @@ app = typer.Typer(help="Make reports: an A/B comparison, or one of the notebooks
 
 
 @app.command("ab", epilog="Example: akm-harbor report ab dataset --baseline control --treatment akm -o out/")
-def ab(  # noqa: PLR0917  (every parameter is an option)
+def ab(
     inputs: Annotated[
         list[Path], typer.Argument(help="A dataset, or job directories (collected into OUT/dataset on the way).")
     ],
@@ -23,6 +23,9 @@ def ab(  # noqa: PLR0917  (every parameter is an option)
         str, typer.Option(help="How errors count in the headline: keep-reward, missing-fails, fail, exclude, pass.")
     ] = "keep-reward",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    look: Annotated[
+        str, typer.Option(help="Which of how many planned looks this is, e.g. 2/5; widens the intervals.")
+    ] = "",
     rule: Annotated[str, typer.Option(help="What a regression is: significant or non-inferior.")] = "significant",
     margin: Annotated[float, typer.Option(help="Difference that does not matter, between 0 and 1.")] = 0.0,
     min_delivered: Annotated[
@@ -46,6 +49,7 @@ def ab(  # noqa: PLR0917  (every parameter is an option)
         "by": by,
         "policy": policy,
         "level": level,
+        "look": look,
         "rule": rule,
         "margin": margin,
         "min_delivered": min_delivered,

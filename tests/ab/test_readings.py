@@ -3,7 +3,9 @@
 import pytest
 
 from akm_harbor.ab.analysis import analyse
+from akm_harbor.ab.page import render_page
 from akm_harbor.ab.result import Options
+from akm_harbor.errors import UsageError
 from akm_harbor.stats.results import Estimate, NotEstimable
 
 from .support import dataset, matrix, trial
@@ -85,3 +87,32 @@ def test_separated_arms_fit_no_model(tmp_path):
     rows = [*matrix("a", [[0, 0]] * 5), *matrix("b", [[1, 1]] * 5)]
     r = analyse(dataset(tmp_path, rows), "a", "b")
     assert all(isinstance(m.result, NotEstimable) for m in r.other_methods)
+
+
+def test_families_are_compared_where_there_are_two(tmp_path, arms):
+    rows = [*matrix("a", arms[0]), *matrix("b", arms[1])]
+    tasks = [{"task_name": f"task-{i:02d}", "family": "lone" if i == 18 else f"rule-{i % 2}"} for i in range(19)]
+    r = analyse(dataset(tmp_path, rows, tasks), "a", "b")
+    found = {f.family: f for f in r.families}
+    assert {name: f.n_tasks for name, f in found.items()} == {"rule-0": 9, "rule-1": 9, "lone": 1}
+    assert isinstance(found["lone"].difference, NotEstimable)
+    even = [(sum(b) - sum(a)) / 3 for a, b in list(zip(*arms, strict=True))[:18:2]]
+    assert found["rule-0"].difference.value == pytest.approx(sum(even) / 9)
+    assert [f.difference.value for f in r.families] == sorted((f.difference.value for f in r.families), reverse=True)
+    page = render_page(r)
+    assert "Difference by family" in page
+    assert "Reward against cost" in page
+    one = [{"task_name": f"task-{i:02d}", "family": "all"} for i in range(19)]
+    assert analyse(dataset(tmp_path, rows, one), "a", "b").families == ()
+
+
+def test_an_early_look_widens_the_interval(tmp_path, arms):
+    rows = [*matrix("a", arms[0]), *matrix("b", arms[1])]
+    data = dataset(tmp_path, rows)
+    once, early = analyse(data, "a", "b"), analyse(data, "a", "b", Options(look="1/5"))
+    assert (once.verdict.outcome, early.verdict.outcome) == ("improvement", "no-clear-difference")
+    assert early.options.level == pytest.approx(0.999995, abs=1e-6)
+    assert "99.9995% interval" in render_page(early)
+    for bad in ("5", "3/2", "0/5", "a/b", "1/500"):
+        with pytest.raises(UsageError, match="a look is written like"):
+            analyse(data, "a", "b", Options(look=bad))

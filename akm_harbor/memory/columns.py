@@ -4,7 +4,6 @@ import pyarrow as pa
 
 from akm_harbor.tables.columns import BOOL, FLOAT, INT, STRING, STRINGS, TIME, Column, Table
 
-INTS = pa.list_(pa.int64())
 FLOATS = pa.list_(pa.float64())
 
 INSTANCES = Table(
@@ -178,5 +177,3 @@ RETRIEVAL = Table(
         Column("upstream_recall_frac", FLOAT, "LoCoMo's recall, its no-evidence rule kept (1)"),
     ),
 )
-
-ALL = (INSTANCES, TURNS, QUESTIONS, TRIALS, RETRIEVAL)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from akm_harbor.memory.datasets import longmemeval as longmemeval_data
+from akm_harbor.memory.documents import USER_ONLY
 from akm_harbor.memory.results import Result
 from akm_harbor.memory.scorers.longmemeval import PRINT_DENOMINATOR, RUN_DENOMINATOR
 
@@ -45,14 +46,15 @@ def summarize(result: Result) -> pd.DataFrame:
 
 
 def upstream_means(result: Result, ks: Sequence[int] = (5, 10)) -> pd.DataFrame:
-    """LongMemEval's retrieval means under both of upstream's denominators, named."""
-    trials = result.trials[(result.trials["benchmark"] == longmemeval_data.BENCHMARK) & (result.trials["repeat"] == 0)]
+    """LongMemEval's retrieval means under both of upstream's denominators, named; empty for another corpus."""
+    trials = result.trials
+    wanted = (trials["benchmark"] == longmemeval_data.BENCHMARK) & (trials["corpus"] == USER_ONLY)
+    trials = trials[wanted & (trials["repeat"] == 0)]
     if trials.empty or result.retrieval.empty:
         return pd.DataFrame()
     keys = ["arm", "granularity", "repeat", "question_id"]
-    # Upstream leaves a question out of `run_retrieval` when no user turn is marked; in the user
-    # corpus that is exactly an empty gold.
-    marked = trials[[*keys, "is_abstention", "gold_status", "corpus"]]
+    # Upstream's run_retrieval leaves a question out when no user turn is marked: in this corpus, an empty gold.
+    marked = trials[[*keys, "is_abstention", "gold_status"]]
     joined = result.retrieval.merge(marked, on=keys)
     joined = joined[joined["k"].isin(ks) & ~joined["is_abstention"]]
     parts = []

@@ -129,17 +129,11 @@ def run_unit(unit: Unit) -> UnitResult:
         if one.error is not None:
             detail = f"{place}: {one.question.question_id}: {one.error.message}"
             problems.append((one.error.kind, detail, "the question has status search-failed"))
-    by_name = {
-        document.name: piece for piece, document in zip(history.pieces, _in_order(history, documents), strict=True)
-    }
+    by_name = {documents[piece.key].name: piece for piece in history.pieces}
     rows = [_row(unit, history, one, by_name, ranks=backend.ranks) for one in asked]
     common = {**_common(unit), **_stored(unit, history, ingested, ingest_ms)}
     trials = TRIALS.from_rows([{**common, **row} for row, _ in rows])
     return UnitResult(trials, _retrieval(unit, rows), tuple(problems))
-
-
-def _in_order(history: History, documents: Mapping[str, Any]) -> list[Any]:
-    return [documents[piece.key] for piece in history.pieces]
 
 
 def _ask(backend: Backend, unit: Unit, history: History, question: Question, names: Mapping[str, str]) -> _Asked:

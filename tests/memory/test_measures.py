@@ -1,11 +1,13 @@
 """What a ranking is worth: recall, gain, context, and each benchmark's rule for missing evidence."""
 
 import math
+import random
 
 import pytest
 
 from akm_harbor.memory.documents import History
 from akm_harbor.memory.measures import Judged, evidence_in_context
+from akm_harbor.memory.scorers import ranking
 from tests.memory.histories import boats, ok, question
 
 
@@ -46,6 +48,22 @@ def test_without_evidence_our_recall_is_empty_and_longmemevals_is_not():
     assert (at.recall_any, at.recall_all, at.ndcg_std) == (None, None, None)
     assert (at.upstream_recall_any, at.upstream_recall_all, at.upstream_ndcg) == (0.0, 1.0, 0.0)
     assert judged(question(), ["0:0"]).reciprocal_rank is None
+
+
+def test_longmemevals_metrics_equal_upstreams_functions_on_whole_rankings():
+    rng = random.Random(4)
+    for granularity in ("turn", "session"):
+        for _ in range(60):
+            asked = question(evidence=ok(*rng.choice([(["s1_1"], ["s1"]), (["s1_1", "s2_1"], ["s1", "s2"]), ((), ())])))
+            history = History(boats(asked), "longmemeval", granularity, "user")
+            gold = history.gold(asked)
+            rankings = rng.sample(range(len(history.pieces)), len(history.pieces))
+            ids = [history.covers(piece)[0] for piece in history.pieces]
+            found = Judged(history, asked, gold, [history.pieces[i] for i in rankings])
+            for k in (1, 2, 3, 10):
+                at = found.at(k)
+                mine = (at.upstream_recall_any, at.upstream_recall_all, at.upstream_ndcg)
+                assert mine == pytest.approx(ranking.evaluate_lme(rankings, gold.units, ids, k), abs=1e-12)
 
 
 def test_locomos_recall_counts_missing_evidence_as_recalled():

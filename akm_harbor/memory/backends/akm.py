@@ -14,6 +14,7 @@ from akm_harbor.memory.backends import akm_documents
 from akm_harbor.memory.backends.akm_capabilities import CURATE, SEARCH, find_capabilities, hits
 from akm_harbor.memory.backends.akm_cli import AkmCli, AkmIndexError, AkmNoSqliteError, AkmSelfCheckError
 from akm_harbor.memory.protocol import ContaminationError, Description, Document, Hit, Ingested, Query
+from akm_harbor.memory.text import STOPWORDS_ID
 
 COMMANDS = (SEARCH, CURATE)
 
@@ -138,6 +139,7 @@ class Akm:
             "command": self._command,
             "synthesis": self._synthesis,
             "body_opening": self._body_opening,
+            "words": STOPWORDS_ID,
             "semantic": "off",
             "flags": list(self._flags),
             **self._capabilities.as_settings(),

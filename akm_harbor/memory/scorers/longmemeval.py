@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from akm_harbor.memory.datasets.longmemeval import ABSTENTION_MARK, TYPES
-from akm_harbor.memory.datasets.model import Question
 
 SCORER_ID = "longmemeval-judge/9e0b455f"
 JUDGE_MODELS: Mapping[str, tuple[str, str]] = {
@@ -109,16 +108,6 @@ def accuracy(rows: Iterable[tuple[str, str, bool]]) -> Accuracy:
         abstention=_mean(abstained),
         n=len(everything),
     )
-
-
-def in_run_denominator(question: Question) -> bool:
-    """Whether upstream's run_retrieval averages over this question (n = 419 in cleaned s)."""
-    return not question.is_abstention and bool(question.has_user_target)
-
-
-def in_print_denominator(question: Question) -> bool:
-    """Whether upstream's print_retrieval_metrics averages over this question (n = 470 in cleaned s)."""
-    return not question.is_abstention
 
 
 def _mean(verdicts: Sequence[bool]) -> float | None:

@@ -112,11 +112,18 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
 
     @override
     async def install(self, environment: BaseEnvironment) -> None:
+        try:
+            await self._set_up(environment)
+        except BaseException as error:
+            self._note_missing_capture("error", f"set-up failed: {type(error).__name__}")
+            raise
+
+    async def _set_up(self, environment: BaseEnvironment) -> None:
         task_dir = Path(environment.environment_dir).parent
         self._bundle = self._choose_bundle(task_dir)
         target, present = await delivery.look(environment, list(self._FOLDERS))
         if self.arm.install == "npm":
-            await super().install(environment)
+            await OpenCode.install(self, environment)
             await delivery.must(environment, "making room", f"mkdir -m 777 -p {layout.TOOLCHAIN}", user="root")
             await npm_install.bring_by_npm(environment, load_pins(), treatment=self.TREATMENT)
         else:
@@ -277,14 +284,19 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
 
     @override
     def populate_context_post_run(self, context: AgentContext) -> None:
-        evidence = self.logs_dir / "akm"
-        try:
-            if not (evidence / "capture.json").is_file():
-                capture.write_fallback(evidence, self._facts("error"), self._logs, self._capture_note)
-            scrub.scrub(self.logs_dir, scrub.secret_values([self.model_connection.env, self.extra_env]))
-        except OSError as error:
-            self.logger.warning("can't finish the evidence in %s: %s", evidence, error)
+        self._note_missing_capture("error", self._capture_note)
+        scrub.scrub(self.logs_dir, scrub.secret_values([self.model_connection.env, self.extra_env]))
         super().populate_context_post_run(context)
+
+    def _note_missing_capture(self, ended: str, why: str) -> None:
+        """On the host: a run without a capture.json gets one that says why."""
+        evidence = self.logs_dir / "akm"
+        if (evidence / "capture.json").is_file():
+            return
+        try:
+            capture.write_fallback(evidence, self._facts(ended), self._logs, why)
+        except OSError as error:
+            self.logger.warning("can't write %s: %s", evidence / "capture.json", error)
 
     @override
     def _convert_events_to_trajectory(self, events: list[dict[str, Any]]) -> Any:
@@ -354,7 +366,6 @@ class AkmOpenCode(ControlOpenCode):
         _, done = await asyncio.gather(super()._boot(environment), preparing)
         self._prepared = akm.read_prepared(done.stdout, done.stderr, done.return_code)
         self._timings = dict(self._prepared.timings)
-        self._capture_note = "the self-check failed: the agent was not run"
         if self.arm.selfcheck == "strict":
             self._prepared.require_healthy(files=len(self._bundle.files) if self._bundle else 0)
 

@@ -125,22 +125,21 @@ def _binary(part: str, spec: Spec, downloads: Path, target: Path) -> dict[str, A
 def _plugin(
     specs: Mapping[str, Spec], downloads: Path, tree: Path, step: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
+    own = {"akm": "akm-cli", "plugin": "akm-opencode"}
     wanted: dict[str, str] = {}
-    for part in ("akm", "plugin"):
+    for part, package in own.items():
         spec = specs[part]
         step(f"{part}: {spec}")
-        if spec.source is None:
-            wanted[spec.package] = spec.version
-        else:
-            tarball, _ = npm.pack(spec, downloads)
-            wanted[spec.package] = f"file:{tarball}"
+        wanted[package] = (
+            f"npm:{spec.package}@{spec.version}" if spec.source is None else f"file:{npm.pack(spec, downloads)[0]}"
+        )
     root = tree / "plugin"
     root.mkdir()
     step("akm and plugin: dependencies")
     installed = npm.install(root, wanted)
     (root / "package.json").unlink()  # names this machine's tarballs
     _drop_foreign(root)
-    copies = {name: entry["version"] for name, entry in installed.items() if name.endswith("akm-cli")}
+    copies = {name: entry["version"] for name, entry in installed.items() if f"/{name}".endswith("/akm-cli")}
     if len(copies) != 1:
         raise ToolchainError(
             f"the plugin brings an akm of its own: {copies}",
@@ -148,11 +147,12 @@ def _plugin(
         )
     (tree / "bin" / "akm").write_text(AKM_WRAPPER, "utf-8")
     (tree / "bin" / "akm").chmod(0o755)
-    own = {"akm": "akm-cli", "plugin": "akm-opencode"}
     for package in own.values():
-        if not (root / "node_modules" / package / "package.json").is_file():
+        # npm installs a local package under the name it was asked for, whatever it is.
+        name = _manifest(root / "node_modules" / package).get("name")
+        if name != package:
             raise ToolchainError(
-                f"the installed packages hold no {package}", hint="Check the name in the package.json."
+                f"the package given for {package} is {name!r}", hint="Check the --akm and --plugin specs."
             )
     parts: dict[str, dict[str, Any]] = {
         part: {"package": package, **installed.get(package, {})} for part, package in own.items()

@@ -91,7 +91,7 @@ def mutants(before: dict[str, bytes], after: dict[str, bytes]) -> list[Mutant]:
     """All near misses of a solution, given the workspace before and after it."""
     result: list[Mutant] = []
     for name in changed_files(before, after):
-        result += [m for m in file_mutants(name) if m.data != before.get(name)]
+        result += [m for m in file_mutants(name) if m.data is None or m.data != before.get(name)]
         result += [m for m in token_mutants(name, after[name]) if m.data != before.get(name)]
     return result
 

@@ -45,6 +45,7 @@ class Sandbox:
         self._control = control
         self._events = events
         self._ids = itertools.count(1)
+        self._background: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def start(cls, setup: Setup) -> Self:
@@ -126,21 +127,23 @@ class Sandbox:
         try:
             async with asyncio.timeout(timeout):
                 event = await asyncio.shield(ended)
-            done, _ = await asyncio.wait(readers, timeout=_OUTPUT_GRACE)
+            done, background = await asyncio.wait(readers, timeout=_OUTPUT_GRACE)
             for reader in done:
                 reader.result()
         except BaseException as error:
             await self._kill(command.id, ended)
-            if isinstance(error, TimeoutError):
-                raise SandboxTimeoutError(f"Command timed out after {timeout} seconds") from error
-            raise
-        finally:
             for reader in readers:
                 reader.cancel()
             await asyncio.gather(*readers, return_exceptions=True)
             for output in outputs:
                 output.pipe.close()
-        return Result(event["code"], bytes(outputs[0].content), bytes(outputs[1].content))
+            if isinstance(error, TimeoutError):
+                raise SandboxTimeoutError(f"Command timed out after {timeout} seconds") from error
+            raise
+        # What the command left in the background may go on writing: it is read, and dropped,
+        # until the process ends.
+        self._background |= background
+        return Result(event["code"], *(output.take() for output in outputs))
 
     async def reset(self, binds: Sequence[Bind] | None = None) -> None:
         """Kill every process in the sandbox; files stay. New `binds` hold from the next command on."""
@@ -162,6 +165,7 @@ class Sandbox:
             self._events.transport.kill()
             await asyncio.shield(self._events.exited)
         self._events.transport.close()
+        await asyncio.gather(*self._background, return_exceptions=True)
         if remove:
             await asyncio.to_thread(trees.remove, self.setup.root)
 
@@ -271,7 +275,12 @@ class _Output:
         self.pipe = os.fdopen(read, "rb", buffering=0)
         self.number = number
         self.on_output = on_output
-        self.content = bytearray()
+        self.content: bytearray | None = bytearray()
+
+    def take(self) -> bytes:
+        """What came so far; what comes later is dropped."""
+        content, self.content = bytes(self.content or b""), None
+        return content
 
     async def collect(self) -> None:
         reader = asyncio.StreamReader()
@@ -279,6 +288,8 @@ class _Output:
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self.pipe)
         try:
             while part := await reader.read(_CHUNK):
+                if self.content is None:
+                    continue
                 self.content += part
                 if self.on_output:
                     await self.on_output(part, self.number)

@@ -62,6 +62,9 @@ def host_root(bases: Path) -> Root:
         elif path.is_dir():
             parts.append(Part(name.replace("/", "-"), f"/{name}", (str(path),)))
             digest.update(f"{name} {path.stat().st_mtime_ns}\n".encode())
+    for folder in (Path("/usr/bin"), Path("/usr/local/bin"), Path("/usr/local/lib")):
+        if folder.is_dir():
+            digest.update(f"{folder} {folder.stat().st_mtime_ns}\n".encode())
     digest.update(_fingerprint(Path("/etc")).encode())
     identity = digest.hexdigest()[:24]
     as_root = os.geteuid() == 0

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-HARBOR = Path(sys.executable).parent / "harbor"
+# Another Harbor than the installed one can be put to the test: its venv needs this package, or PYTHONPATH.
+HARBOR = Path(os.environ.get("AKM_HARBOR_TEST_HARBOR") or Path(sys.executable).parent / "harbor")
 PASS = "echo 1 > /logs/verifier/reward.txt"
 SOLVED = "[ -e /app/solved ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt"
 

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -240,10 +242,25 @@ def test_a_background_process_lives_until_the_phase_ends(started: Started) -> No
     started(use)
 
 
+def test_a_background_process_may_go_on_writing_to_the_output(started: Started) -> None:
+    async def use(env: Any) -> None:
+        result = await env.exec("(while :; do echo noise || exit; date +%N > /app/beat; sleep 0.02; done) & sleep 0.1")
+        assert result.stdout.startswith("noise\n")
+        first = await sh(env, "sleep 0.5; cat /app/beat")
+        assert await sh(env, "sleep 0.2; cat /app/beat") != first
+
+    started(use)
+
+
 def test_a_sandbox_whose_processes_were_all_killed_goes_on(started: Started) -> None:
     async def use(env: Any) -> None:
-        await env.exec("touch /app/kept; kill -9 -1")
-        assert await sh(env, "ls /app") == "kept"
+        for step in range(6):
+            await env.exec("touch /app/kept; kill -9 -1")
+            await asyncio.sleep(step / 100)
+            result = await env.exec("ls /app")
+            if result.return_code == 137:  # the signals were still on their way when it came
+                result = await env.exec("ls /app")
+            assert (result.return_code, result.stdout) == (0, "kept\n"), result
 
     started(use)
 
@@ -382,3 +399,25 @@ def test_its_folder_is_gone_after_stop_and_stays_when_asked(environment: Callabl
 
     asyncio.run(main())
     assert next(cache.glob("user-*/trials/*/upper/root/app/x")).read_text() == "x\n"
+
+
+def test_on_another_system_it_can_be_imported_and_says_no_when_used() -> None:
+    code = """
+import os, sys
+import harbor.environments.base, harbor.models.task.config, harbor.models.trial.paths
+sys.platform = "darwin"
+sys.modules["fcntl"] = None
+for name in ("setns", "unshare", "pidfd_open", "geteuid", "CLONE_NEWNS", "CLONE_NEWNET"):
+    delattr(os, name)
+from akm_harbor import SandboxEnvironment
+from akm_harbor.sandbox.failures import SandboxUnavailableError
+try:
+    SandboxEnvironment()
+except SandboxUnavailableError as error:
+    print(error)
+SandboxEnvironment.preflight()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert "the sandbox runs on Linux only" in done.stdout, done.stderr
+    assert done.returncode == 1
+    assert done.stderr.startswith("akm-harbor: the sandbox runs on Linux only"), done.stderr

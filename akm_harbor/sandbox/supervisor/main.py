@@ -4,6 +4,7 @@ When Harbor ends, for whatever reason, its socket closes: the supervisor then ki
 runs in the sandbox, removes the sandbox's folder and ends.
 """
 
+import errno
 import os
 import select
 import signal
@@ -17,6 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_STARTED = b"+"
+_ATTEMPTS = 3
+# What entering or forking into namespaces gives when their first process is dead.
+_GONE = (errno.ESRCH, errno.ENOMEM)
 _NAMESPACES = os.CLONE_NEWNS | os.CLONE_NEWIPC | os.CLONE_NEWUTS
 
 
@@ -92,11 +97,23 @@ def _remove(sandbox: Namespaces) -> None:
 def _run(sandbox: Namespaces, command: "dict[str, Any]", fds: list[int]) -> None:
     """Start a command inside; its end is told as an `exit` event."""
     try:
-        sandbox.up()
-        pid = os.fork()
-        if pid == 0:
-            _enter(sandbox.init, command, fds)
-        sandbox.running[pid] = command["id"]
+        for _ in range(_ATTEMPTS):
+            sandbox.up()
+            started, tell = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                os.close(started)
+                _enter(sandbox.init, command, fds, tell)
+            os.close(tell)
+            sandbox.running[pid] = command["id"]
+            if os.read(started, 1):
+                os.close(started)
+                return
+            os.close(started)
+            # The sandbox died under it, as when a command before killed all there is.
+            del sandbox.running[pid]
+            sandbox.down()
+        say("failed", id=command["id"], error="the sandbox keeps dying")
     except (OSError, RuntimeError) as error:
         say("failed", id=command["id"], error=str(error))
     finally:
@@ -104,26 +121,26 @@ def _run(sandbox: Namespaces, command: "dict[str, Any]", fds: list[int]) -> None
             os.close(fd)
 
 
-def _enter(init: int, command: "dict[str, Any]", fds: list[int]) -> None:
+def _enter(init: int, command: "dict[str, Any]", fds: list[int], tell: int) -> None:
     """In a forked child: start the command in the sandbox, wait for it, end with its exit code."""
     code = 126
     try:
         os.setns(init, os.CLONE_NEWPID)  # for the next fork, not for this process
         pid = os.fork()
         if pid == 0:
-            _inside(init, command, fds)
-        for fd in fds:
+            _inside(init, command, fds, tell)
+        for fd in (*fds, tell):
             os.close(fd)
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         code = 128 - code if code < 0 else code
     except BaseException as error:  # noqa: BLE001 - a forked child must never return into the loop
-        os.write(fds[2], f"sandbox: {error}\n".encode())
+        _explain(error, fds, tell)
     finally:
         os._exit(code)
 
 
-def _inside(init: int, command: "dict[str, Any]", fds: list[int]) -> None:
+def _inside(init: int, command: "dict[str, Any]", fds: list[int], tell: int) -> None:
     """In the child that will be the command: enter, give up what it must not have, run it."""
     try:
         linux.hide()
@@ -136,11 +153,19 @@ def _inside(init: int, command: "dict[str, Any]", fds: list[int]) -> None:
         env = {"HOME": account.home, **command["env"]}
         argv = command["argv"]
         argv[0] = _which(argv[0], env.get("PATH", os.defpath))
+        os.write(tell, _STARTED)
         become(argv, env, dict(enumerate(fds)))
     except BaseException as error:  # noqa: BLE001 - as above
-        os.write(fds[2], f"sandbox: {error}\n".encode())
+        _explain(error, fds, tell)
     finally:
         os._exit(126)
+
+
+def _explain(error: BaseException, fds: list[int], tell: int) -> None:
+    """Say why a command did not start, on its own stderr; nothing when only its sandbox was gone."""
+    if not (isinstance(error, OSError) and error.errno in _GONE):
+        os.write(fds[2], f"sandbox: {error}\n".encode())
+        os.write(tell, _STARTED)
 
 
 def _which(program: str, path: str) -> str:

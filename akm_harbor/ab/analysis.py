@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from akm_harbor.ab.arms import Arm, load_trials, select_arm
-from akm_harbor.ab.comparability import comparability
+from akm_harbor.ab.comparability import alike, comparability
 from akm_harbor.ab.delivery import delivery, verdict_of
 from akm_harbor.ab.engagement import engagement
 from akm_harbor.ab.errors_by_arm import bounds_rows, error_summary
@@ -67,7 +67,7 @@ def analyse(
         raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
     if baseline == treatment:
         raise UsageError(f"baseline and treatment are both {baseline!r}", hint="Name two different arms.")
-    trials = load_trials(dataset, task_names, (options.by, (baseline, treatment)))
+    trials = load_trials(dataset, task_names, (options.by, (baseline, treatment)), strip_prefix=options.strip_prefix)
     a, b = select_arm(trials, baseline, options.by), select_arm(trials, treatment, options.by)
     shared = sorted(set(a.tasks) & set(b.tasks))
     if not shared:
@@ -137,10 +137,10 @@ def at_look(options: Options) -> Options:
 
 def _nothing_shared(a: Arm, b: Arm) -> NotComparableError:
     names = "; ".join(f"{arm.name} has {', '.join(arm.tasks[:3])}{', …' * (len(arm.tasks) > 3)}" for arm in (a, b))
-    return NotComparableError(
-        f"the arms share no task: {names}",
-        hint="If these are names for the same tasks, say so with `--task-names FILE`.",
-    )
+    hint = "If these are names for the same tasks, say so with `--task-names FILE`"
+    if alike(a.tasks, b.tasks):
+        hint += "; these differ only by what stands before a slash: `--strip-prefix`"
+    return NotComparableError(f"the arms share no task: {names}", hint=f"{hint}.")
 
 
 def by_task(arm: Arm, rule: Policy, *, delivered: bool = False) -> ScoresByTask:

@@ -42,12 +42,15 @@ def load_trials(
     dataset: Path,
     task_names: Mapping[str, str] | None = None,
     only: tuple[str, Collection[str]] | None = None,
+    *,
+    strip_prefix: bool = False,
 ) -> pd.DataFrame:
     """Read the trials with plain pandas types and a `task` column that pairs them.
 
     Args:
         dataset: a dataset's folder.
         task_names: what to call a task, for names that differ between arms but mean the same task.
+        strip_prefix: pair by the part of a task's name after its last slash.
         only: a column and the names to keep, to be quick on a large dataset; ignored unless all are there.
 
     Raises:
@@ -60,8 +63,13 @@ def load_trials(
     if frame.empty:
         raise AkmHarborError("has no trial", path=dataset, hint="Look at its `problems` table, or collect again.")
     named = frame["task_name"].fillna(frame["trial_name"].fillna("?").str.rpartition("__")[0])
-    frame["task"] = named.map(lambda name: (task_names or {}).get(name, name)).astype(object)
+    frame["task"] = [_pair_by(str(name), task_names or {}, strip_prefix=strip_prefix) for name in named]
     return frame.sort_values(["started_at", "trial_path"], na_position="last").reset_index(drop=True)
+
+
+def _pair_by(name: str, task_names: Mapping[str, str], *, strip_prefix: bool) -> str:
+    named = task_names.get(name, name)
+    return named.rpartition("/")[2] if strip_prefix else named
 
 
 def arm_names(trials: pd.DataFrame, by: str = "arm") -> list[str]:

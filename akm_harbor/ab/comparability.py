@@ -1,6 +1,6 @@
 """May these two arms be compared: every setting that could explain a difference, graded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -158,8 +158,25 @@ def _task_sets(a: Arm, b: Arm) -> Check:
     only = sorted(left - right), sorted(right - left)
     if not only[0] and not only[1]:
         return Check("tasks", "Task set", "ok", *texts, "Both arms ran the same tasks.")
+    hint = f" {same} of them differ only by a prefix: see --strip-prefix." if (same := alike(*only)) else ""
     parts = [f"only {arm.name}: {_some(names)}" for arm, names in zip((a, b), only, strict=True) if names]
-    return Check("tasks", "Task set", "caveat", *texts, f"Left out of the comparison: {'; '.join(parts)}.")
+    return Check("tasks", "Task set", "caveat", *texts, f"Left out of the comparison: {'; '.join(parts)}.{hint}")
+
+
+def alike(left: Iterable[str], right: Iterable[str]) -> int:
+    """How many names of both sides are the same after their last slash."""
+    return len({n.rpartition("/")[2] for n in left} & {n.rpartition("/")[2] for n in right})
+
+
+def _renamed(a: Arm, b: Arm) -> Check:
+    """Names that were made equal by a decision of the person who compares."""
+    changed = [
+        int((arm.attempts["task"] != arm.attempts["task_name"]).groupby(arm.attempts["task"]).any().sum())
+        for arm in (a, b)
+    ]
+    texts = [f"{n} tasks renamed" if n else "as recorded" for n in changed]
+    detail = "Paired by names that a mapping or --strip-prefix made." if any(changed) else ""
+    return Check("task-names", "Task names", "note" if any(changed) else "ok", texts[0], texts[1], detail)
 
 
 def _attempts(a: Arm, b: Arm) -> Check:
@@ -194,4 +211,11 @@ def _cache_accounting(a: Arm, b: Arm) -> Check:
     return Check("cache", "Tokens read from a cache", "ok", texts[0], texts[1])
 
 
-_SPECIAL: tuple[Callable[[Arm, Arm], Check], ...] = (_digests, _task_sets, _attempts, _dates, _cache_accounting)
+_SPECIAL: tuple[Callable[[Arm, Arm], Check], ...] = (
+    _digests,
+    _task_sets,
+    _renamed,
+    _attempts,
+    _dates,
+    _cache_accounting,
+)

@@ -386,6 +386,7 @@ class Options:
         level: coverage of the intervals.
         look: which of how many planned looks at a running comparison this is, e.g. `2/5`; the level is
             then raised so that all looks together err as often as one.
+        strip_prefix: pair tasks by the part of their names after the last slash.
     """
 
     by: str = "arm"
@@ -396,6 +397,7 @@ class Options:
     margin: float = 0.0
     min_delivered: float = 0.9
     strict: bool = False
+    strip_prefix: bool = False
     accept: tuple[str, ...] = ()
 
 

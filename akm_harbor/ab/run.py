@@ -40,8 +40,9 @@ def parse_options(given: Mapping[str, Any]) -> Options:
     for name in ("level", "margin", "min_delivered"):
         if name in values:
             values[name] = _number(name, values[name])
-    if "strict" in values:
-        values["strict"] = str(values["strict"]).lower() in {"true", "1", "yes"}
+    for name in ("strict", "strip_prefix"):
+        if name in values:
+            values[name] = str(values[name]).lower() in {"true", "1", "yes"}
     if "accept" in values:
         accept = values["accept"]
         names = accept.split(",") if isinstance(accept, str) else list(accept)

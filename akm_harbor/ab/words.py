@@ -45,7 +45,12 @@ def p_value(result: Result) -> str:
     """A p value, or why there is none."""
     if isinstance(result, NotEstimable) or result.p is None:
         return "not estimable"
-    return "< 0.0001" if result.p < 0.0001 else f"{result.p:.4f}" if result.p < 0.01 else f"{result.p:.3f}"
+    return p_text(result.p)
+
+
+def p_text(p: float) -> str:
+    """A p value with as many digits as it deserves, never 0."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
 
 
 def plural(count: int, noun: str) -> str:

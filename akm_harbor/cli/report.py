@@ -38,6 +38,9 @@ def ab(
     task_names: Annotated[
         Path | None, typer.Option("--task-names", help="JSON object: task name -> the name to pair it by.")
     ] = None,
+    strip_prefix: Annotated[
+        bool, typer.Option("--strip-prefix", help="Pair tasks by the part of their names after the last slash.")
+    ] = False,
 ) -> None:
     """Compare two arms: writes report.html and verdict.json.
 
@@ -54,6 +57,7 @@ def ab(
         "margin": margin,
         "min_delivered": min_delivered,
         "strict": strict,
+        "strip_prefix": strip_prefix,
         "accept": accept or [],
     }
     made = report(inputs, baseline, treatment, out, options=options, task_names=task_names)
@@ -88,3 +92,37 @@ def notebook(
     )
     page = export_html(run.output, out / f"{source.stem}.html")
     typer.echo(f"notebook: {run.output}\npage: {page}")
+
+
+@app.command("arms", epilog="Example: akm-harbor report arms dataset --baseline control -o out/")
+def arms(
+    inputs: Annotated[
+        list[Path], typer.Argument(help="A dataset, or job directories (collected into OUT/dataset on the way).")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for arms.html and arms.json.")],
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", "-b", help="Contrast every other arm with this one.")
+    ] = None,
+    arm: Annotated[list[str] | None, typer.Option("--arm", "-a", help="Take only these arms; may be repeated.")] = None,
+    by: Annotated[str, typer.Option(help="What names an arm, as for `report ab`.")] = "arm",
+    policy: Annotated[str, typer.Option(help="How errors count in the headline.")] = "keep-reward",
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    factorial: Annotated[
+        str | None, typer.Option(help="Four arms with commas: both factors, the first, the second, neither.")
+    ] = None,
+    strip_prefix: Annotated[
+        bool, typer.Option("--strip-prefix", help="Pair tasks by the part of their names after the last slash.")
+    ] = False,
+) -> None:
+    """Rank all arms under every error policy, and contrast them with a baseline (Holm)."""
+    from akm_harbor.ab.many import compare_arms
+    from akm_harbor.ab.many_page import write_many
+    from akm_harbor.ab.run import as_dataset, parse_options
+    from akm_harbor.errors import UsageError
+
+    names = tuple(n.strip() for n in factorial.split(",")) if factorial else None
+    if names is not None and len(names) != 4:
+        raise UsageError(f"--factorial takes four arms, not {len(names)}")
+    options = parse_options({"by": by, "policy": policy, "level": level, "strip_prefix": strip_prefix})
+    result = compare_arms(as_dataset(inputs, out), options, baseline=baseline, only=arm or (), factorial=names)
+    typer.echo(f"{len(result.arms)} arms\npage: {write_many(result, out)}")

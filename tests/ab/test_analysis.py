@@ -186,7 +186,10 @@ def test_arms_that_share_no_task(tmp_path):
     with pytest.raises(NotComparableError, match=r"share no task: a has bench/one; b has one") as caught:
         analyse(path, "a", "b")
     assert caught.value.exit_code == 4
-    assert analyse(path, "a", "b", task_names={"bench/one": "one"}).shared_tasks == ("one",)
+    assert "--strip-prefix" in str(caught.value)
+    stripped = analyse(path, "a", "b", Options(strip_prefix=True))
+    assert stripped.shared_tasks == analyse(path, "a", "b", task_names={"bench/one": "one"}).shared_tasks == ("one",)
+    assert {c.name: c.baseline for c in stripped.checks}["task-names"] == "1 tasks renamed"
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ def test_task_sets_and_unequal_attempts(compare):
     assert "only b: task-02" in found["tasks"].detail
 
 
+def test_prefixed_task_names_are_noticed(compare):
+    found = compare(b=[{**r, "task_name": f"bench/{r['task_name']}"} for r in matrix("b", [*REWARDS, [1, 1]])])
+    assert "2 of them differ only by a prefix: see --strip-prefix." in found["tasks"].detail
+
+
 def test_old_checksums_serve_where_digests_lack(compare):
     a = matrix("a", REWARDS, task_digest=None, task_checksum="x")
     b = matrix("b", REWARDS, task_digest=None, task_checksum="y")

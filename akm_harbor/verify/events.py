@@ -1,6 +1,6 @@
 """What each tool call of a trajectory was: a look-up, an asset opened, a write, feedback ...
 
-The vocabulary: `search`, `curate` (both are also a `lookup`), `show`, `feedback`, `remember`,
+The vocabulary: `search`, `curate`, `show` (each is also a `lookup`), `feedback`, `remember`,
 `workflow` (an `akm workflow` command), `read`, `write`, `run` (any shell command), and whatever
 a specification declares itself. A shell command that calls akm, or reads a file of the bundle,
 counts as the akm event it is.
@@ -73,6 +73,9 @@ def concept_id(ref: str) -> str:
     return re.sub(r"\.md$", "", bare)
 
 
+_NOT_FOUND = re.compile(r"(?:\bakm|No such file)[^\n]{0,80}(?:not found|or directory)")
+
+
 def _failed(result: str | None) -> bool:
     """Whether a tool's result says that it failed or found nothing."""
     if result is None or not result.strip():
@@ -80,6 +83,8 @@ def _failed(result: str | None) -> bool:
     try:
         value = json.loads(result)
     except (ValueError, RecursionError):
+        if _NOT_FOUND.search(result[:400]):
+            return True
         return bool(re.match(r"\s*(?:error\b|\{\s*\"?(?:ok\"?\s*:\s*false|error))", result, re.IGNORECASE))
     return isinstance(value, dict) and (value.get("ok") is False or ("error" in value and "content" not in value))
 
@@ -91,6 +96,12 @@ def _string(arguments: dict[str, Any], *names: str) -> str:
     return ""
 
 
+def _opened(verb: str, step: int, *, ok: bool, ref: str, text: str) -> list[Event]:
+    """The events of a `show` (opening an asset is looking as well) or of a `remember`."""
+    events = [Event(verb, step, ok, ref, text=text)]
+    return [*events, Event("lookup", step, ok, ref, text=text)] if verb == "show" else events
+
+
 def _tool_event(verb: str, call: Call, text: str) -> list[Event]:
     step, ok = call.step, not _failed(call.result)
     if verb in ("search", "curate"):
@@ -100,7 +111,7 @@ def _tool_event(verb: str, call: Call, text: str) -> list[Event]:
         sentiment = _string(call.arguments, "sentiment", "signal").lower()
         reason = _string(call.arguments, "note", "reason")
         return [Event("feedback", step, ok, ref, sentiment, reason, text=text)]
-    return [Event(verb, step, ok, ref, text=text)]
+    return _opened(verb, step, ok=ok, ref=ref, text=text)
 
 
 def _simple_commands(command: str) -> list[list[str]]:
@@ -142,9 +153,7 @@ def _akm_command(words: list[str], step: int, *, ok: bool, text: str) -> list[Ev
     if verb == "workflow":
         names = [word for word in rest if not word.startswith("-")]
         return [Event("workflow", step, ok, concept_id(names[1]) if names[1:] else "", action=target, text=text)]
-    if verb in ("show", "remember"):
-        return [Event(verb, step, ok, concept_id(target), text=text)]
-    return []
+    return _opened(verb, step, ok=ok, ref=concept_id(target), text=text) if verb in ("show", "remember") else []
 
 
 def _without_prose(command: str) -> str:
@@ -177,8 +186,8 @@ def _shell_events(call: Call, text: str) -> list[Event]:
             events += _akm_command(words, call.step, ok=ok, text=text)
     if _writes(command):
         events.append(Event("write", call.step, ok, text=text))
-    opened = dict.fromkeys(_BUNDLE_FILE.findall(command))
-    events += [Event("show", call.step, ok, concept_id(name), text=text) for name in opened]
+    for name in dict.fromkeys(_BUNDLE_FILE.findall(command)):
+        events += _opened("show", call.step, ok=ok, ref=concept_id(name), text=text)
     return events
 
 
@@ -196,9 +205,9 @@ def events_of_call(call: Call) -> list[Event]:
     if name in _READING_TOOLS:
         ok = not _failed(call.result)
         events = [Event("read", call.step, ok, text=text)]
-        return events + [
-            Event("show", call.step, ok, concept_id(name), text=text) for name in _BUNDLE_FILE.findall(path)
-        ]
+        for found in _BUNDLE_FILE.findall(path):
+            events += _opened("show", call.step, ok=ok, ref=concept_id(found), text=text)
+        return events
     return [Event(name, call.step, not _failed(call.result), text=text)]
 
 

@@ -1,10 +1,9 @@
 """Converting a legacy checkout: a small one made here, sound and broken."""
 
 import json
-import os
+import tomllib
 
 import pytest
-import tomllib
 
 from akm_harbor.corpus import lint, rig
 from akm_harbor.corpus.harbor_contract import refusal
@@ -117,7 +116,8 @@ def checkout(tmp_path):
 def test_one_task(checkout, tmp_path):
     result = convert_checkout(checkout, tmp_path / "out")
     task = tmp_path / "out/tasks/works--read-gauge"
-    assert list(result.tasks) == ["works--read-gauge"] and not result.problems
+    assert list(result.tasks) == ["works--read-gauge"]
+    assert not result.problems
     assert refusal(task) is None
     config = tomllib.loads((task / "task.toml").read_text())
     assert config["task"]["name"] == "akm-bench/works--read-gauge"
@@ -151,7 +151,8 @@ def test_the_bundle_is_one_that_akm_indexes(checkout, tmp_path):
     assert workflow.frontmatter["type"] == "workflow"
     assert workflow.frontmatter["steps"] == [{"id": "look-first"}, {"id": "write-it-down"}]
     assert workflow.frontmatter["params"] == {"name": {"type": "string", "description": "The gauge"}}
-    assert "## look-first" in workflow.body and "### gate" in workflow.body
+    assert "## look-first" in workflow.body
+    assert "### gate" in workflow.body
     assert not list(lint.run_rules(corpus, lint.select({"static"}, ["asset-unindexable"])))
 
 
@@ -164,7 +165,8 @@ def test_paths_and_names_in_verifiers_are_mended(checkout, tmp_path):
     result = convert_checkout(checkout, tmp_path / "out")
     assert not result.problems
     test = (tmp_path / "out/tasks/works--set-gauge/tests/test_gauge.py").read_text()
-    assert '/app") / "gauge.yaml"' in test and "__file__" not in test
+    assert '/app") / "gauge.yaml"' in test
+    assert "__file__" not in test
     guide = tmp_path / "out/tasks/works--guide"
     assert "agent-guidance.md" in (guide / "tests/legacy_verify.sh").read_text()
     assert (guide / "environment/workspace/agent-guidance.md").read_text() == "old\n"
@@ -237,16 +239,18 @@ def test_a_malformed_task_is_reported_and_the_others_convert(checkout, tmp_path,
     folder = folder.rename(folder.with_name("zz-bad"))
     seed(folder)
     result = convert_checkout(checkout, tmp_path / "out")
-    assert list(result.tasks) == ["works--read-gauge"] and result.pristine is None
+    assert list(result.tasks) == ["works--read-gauge"]
+    assert result.pristine is None
     (problem,) = result.problems
-    assert why in problem.detail and "zz-bad" in problem.path
+    assert why in problem.detail
+    assert "zz-bad" in problem.path
     assert why in (tmp_path / "out/review.md").read_text()
     assert json.loads((tmp_path / "out/conversion.json").read_text())["problems"][0]["detail"] == problem.detail
     assert "1 of 2 tasks converted" in result.summary()
 
 
 def test_a_stash_with_a_link_out_takes_its_tasks_with_it(checkout, tmp_path):
-    os.symlink("/etc/passwd", checkout / "fixtures/stashes/works/knowledge")
+    (checkout / "fixtures/stashes/works/knowledge").symlink_to("/etc/passwd")
     result = convert_checkout(checkout, tmp_path / "out")
     assert not result.tasks
     assert [p.kind for p in result.problems] == ["stash-not-converted", "task-not-converted"]
@@ -265,4 +269,5 @@ def test_instructions():
     assert strip_hints("Steps:\n\n- run `akm show x`\n\nThen write.") == "Steps:\n\nThen write."
     assert graded_files(["grep x commands.txt; cat conf/a.yaml", "commands.txt"]) == ["commands.txt", "conf/a.yaml"]
     text, about_akm = instruction("Teach akm", "# T\n\nWrite `akm search` into `x.sh`.", ["grep 'akm search' x.sh"])
-    assert about_akm and "akm search" in text
+    assert about_akm
+    assert "akm search" in text

@@ -1,7 +1,6 @@
 """Each rule of the linter is silent on a sound corpus and speaks on a seeded defect."""
 
 import json
-import os
 import shutil
 
 import pytest
@@ -48,7 +47,7 @@ def test_a_sound_corpus_is_silent(task):
 
 
 STATIC = {
-    "unknown-key": (lambda t: change(t / "task.toml", ("[agent]\ntimeout_sec", "[agent]\ntimeout_secs")), "timeout_secs"),
+    "unknown-key": (lambda t: change(t / "task.toml", ("sec = 300.0\n\n[v", "secs = 300.0\n\n[v")), "timeout_secs"),
     "name-mismatch": (lambda t: change(t / "task.toml", ("akm-harbor/works--gauge", "akm-harbor/gauge")), "the folder"),
     "metadata-incomplete": (lambda t: change(t / "task.toml", ('slice = "train"', 'slice = "test"')), "not one of"),
     "gold-unresolved": (lambda t: change(t / "task.toml", ("knowledge/gauges", "knowledge/gauge")), "holds no asset"),
@@ -58,10 +57,10 @@ STATIC = {
         "more than workspace/",
     ),
     "stray-file": (lambda t: write(t / "tests/__pycache__/x.pyc", "x"), "a leftover"),
-    "generated-stale": (lambda t: change(t / "tests/akm_verify.py", ("RIGHT = 0", "RIGHT = 1")), "not what sync writes"),
+    "generated-stale": (lambda t: change(t / "tests/akm_verify.py", ("RIGHT = 0", "RIGHT = 1")), "not what sync"),
     "verifier-mismatch": (lambda t: change(t / "task.toml", ('"script"', '"pytest"')), "files are missing"),
     "solution-missing": (lambda t: (t / "solution/solve.sh").unlink(), "no solution"),
-    "review-pending": (lambda t: change(t / "task.toml", ("withheld", 'review = ["instruction"]\nwithheld')), "to decide"),
+    "review-pending": (lambda t: change(t / "task.toml", ("withheld", 'review = ["x"]\nwithheld')), "to decide"),
     "instruction-empty": (lambda t: write(t / "instruction.md", "Do it.\n"), "/app"),
     "answer-leaks": (lambda t: write(t / "environment/workspace/notes.txt", "a gauge is ready\n"), "`ready`"),
     "withheld-not-in-bundle": (lambda t: change(t / "task.toml", ('["ready"]', '["zeroed"]')), "`zeroed`"),
@@ -76,7 +75,7 @@ STATIC = {
     "bundle-holds-answer": (
         lambda t: (
             write(t / "solution/solve.sh", "#!/bin/sh\necho ready set go now >/app/answer.txt\n"),
-            write(t / "../../agents/bundles/works/knowledge/more.md", ASSET + "\necho ready set go now >/app/answer.txt\n"),
+            write(t / "../../agents/bundles/works/knowledge/m.md", f"{ASSET}\necho ready set go now >/app/answer.txt\n"),
         ),
         "a line of works--gauge's solution",
     ),
@@ -227,7 +226,8 @@ def test_broken_solutions_and_verifiers_are_no_zero(task):
 def test_a_near_miss_may_be_right_for_a_reason(task):
     write(task / "tests/verify.sh", "#!/bin/sh\ngrep -qx 'ready.\\?' /app/answer.txt 2>/dev/null || exit 1\n")
     assert says(task.parent, "mutant-passes", "readyx")
-    write(task / "solution/equivalent.toml", '[[mutant]]\nfile = "answer.txt"\nnow = "readyx"\nwhy = "a mark may follow"\n')
+    excuse = '[[mutant]]\nfile = "answer.txt"\nnow = "readyx"\nwhy = "a mark may follow"\n'
+    write(task / "solution/equivalent.toml", excuse)
     assert not found(task.parent, "mutant-passes")
     excused = rules_run.try_all(lint.read_corpus(task.parent)[0])[0].excused
     assert [why for _, why in excused] == ["a mark may follow"]
@@ -250,7 +250,8 @@ def test_the_report_names_file_rule_reason_and_cure(task):
     corpus, _ = lint.read_corpus(task.parent)
     text = lint.report(list(lint.run_rules(corpus, lint.select({"static"}))), task.parent)
     assert "works--gauge/environment/workspace/notes.txt: akm-hint: it says 'skill'" in text
-    assert "why:" in text and "mend:" in text
+    assert "why:" in text
+    assert "mend:" in text
 
 
 def test_one_task_alone_and_nothing_at_all(task, tmp_path):
@@ -258,7 +259,7 @@ def test_one_task_alone_and_nothing_at_all(task, tmp_path):
     assert found(task, *static) == found(task.parent, *static) == set()
     with pytest.raises(AkmHarborError, match="no such folder"):
         lint.read_corpus(tmp_path / "none")
-    os.makedirs(tmp_path / "bare")
+    (tmp_path / "bare").mkdir()
     with pytest.raises(AkmHarborError, match="no task folder"):
         lint.read_corpus(tmp_path / "bare")
 

@@ -37,7 +37,8 @@ def test_a_version_is_written_for_each_slice(tasks):
 def test_changes_are_noticed(tasks):
     register(tasks, read(tasks), "1.0")
     write(tasks / "works--gauge/instruction.md", "Write /app/answer.txt.\n")
-    assert registry_complaints(tasks, read(tasks)) == ["akm-tasks-train@1.0: works--gauge has changed since its release"]
+    (line,) = registry_complaints(tasks, read(tasks))
+    assert line == "akm-tasks-train@1.0: works--gauge has changed since its release"
     with pytest.raises(AkmHarborError, match="released with other content"):
         register(tasks, read(tasks), "1.0")
 

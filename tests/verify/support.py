@@ -16,7 +16,13 @@ def step(number: int, *calls: tuple[str, dict[str, Any]] | tuple[str, dict[str, 
         result = call[2] if len(call) > 2 else "(no output)"
         if result is not None:
             results.append({"source_call_id": call_id, "content": result})
-    return {"step_id": number, "source": "agent", "message": "", "tool_calls": made, "observation": {"results": results}}
+    return {
+        "step_id": number,
+        "source": "agent",
+        "message": "",
+        "tool_calls": made,
+        "observation": {"results": results},
+    }
 
 
 def trajectory(*steps: dict[str, Any]) -> dict[str, Any]:

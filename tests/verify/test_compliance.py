@@ -87,7 +87,8 @@ def test_the_steps_that_decided_are_named(tmp_path):
     (item,) = result["items"]
     assert (verdict, item["steps"], item["why"]) == ("fail", [3, 2], "came at the wrong time")
     _, result = judge(tmp_path, "right-asset-opened", step(2, LOOK), step(3, SHOW), step(4, WRITE))
-    assert result["items"][0]["steps"] == [3] and result["score"] == 1.0
+    assert result["items"][0]["steps"] == [3]
+    assert result["score"] == 1.0
 
 
 def test_weights_make_the_score(tmp_path):
@@ -165,8 +166,10 @@ HOSTILE = {
 def test_what_cannot_be_scored_says_why(tmp_path, name):
     text, why = HOSTILE[name]
     result = score(PLAN, lay(tmp_path / "agent", text), akm_expected=True, right=True)
-    assert result["verdict"] == "unscorable" and result["score"] is None
-    assert why in result["reason"] and result["reason"]
+    assert result["verdict"] == "unscorable"
+    assert result["score"] is None
+    assert why in result["reason"]
+    assert result["reason"]
 
 
 def test_hostile_content_is_still_scored(tmp_path):

@@ -45,8 +45,8 @@ def test_references(ref, concept):
         ("bash -c 'echo x > f'", ["run", "write"]),
         ("akm search retry backoff", ["run", "search", "lookup"]),
         ("cd /app && akm curate 'retry' | head", ["run", "curate", "lookup"]),
-        ("/opt/akm-harbor/toolchain/bin/akm show skills/x", ["run", "show"]),
-        ("cat /opt/akm-harbor/bundle/skills/x/SKILL.md", ["run", "show"]),
+        ("/opt/akm-harbor/toolchain/bin/akm show skills/x", ["run", "show", "lookup"]),
+        ("cat /opt/akm-harbor/bundle/skills/x/SKILL.md", ["run", "show", "lookup"]),
         ("akm feedback skills/x --negative --reason 'old'", ["run", "feedback"]),
         ("akm workflow next workflows/deploy", ["run", "workflow"]),
         ("echo 'akm search x'", ["run"]),
@@ -61,15 +61,17 @@ def test_tools():
     assert kinds("write", {"filePath": "/app/x", "content": "y"}) == ["write"]
     assert kinds("write", {"filePath": "/tmp/x", "content": "y"}) == []
     assert kinds("read", {"filePath": "/app/x"}) == ["read"]
-    assert kinds("read", {"filePath": "/opt/akm-harbor/bundle/knowledge/x.md"}) == ["read", "show"]
+    assert kinds("read", {"filePath": "/opt/akm-harbor/bundle/knowledge/x.md"}) == ["read", "show", "lookup"]
     assert kinds("akm_curate", {"query": "x"}) == ["curate", "lookup"]
-    assert kinds("akm_show", {"ref": "skills/x"}, SHOWN) == ["show"]
+    assert kinds("akm_show", {"ref": "skills/x"}, SHOWN) == ["show", "lookup"]
     assert kinds("todowrite", {}) == ["todowrite"]
-    assert kinds("akm_show", {"ref": 7}) == ["show"]
+    assert kinds("akm_show", {"ref": 7}) == ["show", "lookup"]
 
 
 def test_details_of_feedback():
-    (event,) = events_of_call(Call(2, 0, "akm_feedback", {"ref": "x//skills/y", "sentiment": "Negative", "note": "old"}, "{}"))
+    (event,) = events_of_call(
+        Call(2, 0, "akm_feedback", {"ref": "x//skills/y", "sentiment": "Negative", "note": "old"}, "{}")
+    )
     assert (event.ref, event.sentiment, event.reason) == ("skills/y", "negative", "old")
     events = events_of_call(Call(2, 0, "bash", {"command": "akm feedback skill:y --negative --reason=old"}, "{}"))
     assert [(e.ref, e.sentiment, e.reason) for e in events if e.kind == "feedback"] == [("skills/y", "negative", "old")]
@@ -77,8 +79,14 @@ def test_details_of_feedback():
 
 @pytest.mark.parametrize("result", [None, "", '{"ok":false,"error":"no such asset"}', "Error: not found"])
 def test_a_failed_show_opened_nothing(result):
-    (event,) = events_of_call(Call(2, 0, "akm_show", {"ref": "skills/x"}, result))
-    assert not event.ok
+    assert not any(event.ok for event in events_of_call(Call(2, 0, "akm_show", {"ref": "skills/x"}, result)))
+
+
+def test_an_akm_that_is_not_there_shows_nothing():
+    events = events_of_call(
+        Call(2, 0, "bash", {"command": "akm show skills/x"}, "/bin/bash: line 1: akm: command not found")
+    )
+    assert [event.kind for event in events if event.ok] == []
 
 
 def test_an_empty_hit_list_is_still_a_look_up():

@@ -2,7 +2,7 @@
 """Checks, rewards and workflow compliance inside a task's container. Generated: do not edit.
 
 Made from akm_harbor/verify by `akm-harbor corpus sync`; standard library only, Python 3.9 and up.
-sha256 of what follows the imports: f13a4126b774b836880964a0d2d9804e62e2e95cabab27c6ce983ae7275afb64
+sha256 of what follows the imports: 4ec2a648d3d90e1f627a63ef083415902dfc61b3db0cbff9b64f357b035b31d4
 """
 
 from __future__ import annotations
@@ -624,6 +624,9 @@ def concept_id(ref: str) -> str:
     return re.sub(r"\.md$", "", bare)
 
 
+_NOT_FOUND = re.compile(r"(?:\bakm|No such file)[^\n]{0,80}(?:not found|or directory)")
+
+
 def _failed(result: str | None) -> bool:
     """Whether a tool's result says that it failed or found nothing."""
     if result is None or not result.strip():
@@ -631,6 +634,8 @@ def _failed(result: str | None) -> bool:
     try:
         value = json.loads(result)
     except (ValueError, RecursionError):
+        if _NOT_FOUND.search(result[:400]):
+            return True
         return bool(re.match(r"\s*(?:error\b|\{\s*\"?(?:ok\"?\s*:\s*false|error))", result, re.IGNORECASE))
     return isinstance(value, dict) and (value.get("ok") is False or ("error" in value and "content" not in value))
 
@@ -642,6 +647,12 @@ def _string(arguments: dict[str, Any], *names: str) -> str:
     return ""
 
 
+def _opened(verb: str, step: int, *, ok: bool, ref: str, text: str) -> list[Event]:
+    """The events of a `show` (opening an asset is looking as well) or of a `remember`."""
+    events = [Event(verb, step, ok, ref, text=text)]
+    return [*events, Event("lookup", step, ok, ref, text=text)] if verb == "show" else events
+
+
 def _tool_event(verb: str, call: Call, text: str) -> list[Event]:
     step, ok = call.step, not _failed(call.result)
     if verb in ("search", "curate"):
@@ -651,7 +662,7 @@ def _tool_event(verb: str, call: Call, text: str) -> list[Event]:
         sentiment = _string(call.arguments, "sentiment", "signal").lower()
         reason = _string(call.arguments, "note", "reason")
         return [Event("feedback", step, ok, ref, sentiment, reason, text=text)]
-    return [Event(verb, step, ok, ref, text=text)]
+    return _opened(verb, step, ok=ok, ref=ref, text=text)
 
 
 def _simple_commands(command: str) -> list[list[str]]:
@@ -693,9 +704,7 @@ def _akm_command(words: list[str], step: int, *, ok: bool, text: str) -> list[Ev
     if verb == "workflow":
         names = [word for word in rest if not word.startswith("-")]
         return [Event("workflow", step, ok, concept_id(names[1]) if names[1:] else "", action=target, text=text)]
-    if verb in ("show", "remember"):
-        return [Event(verb, step, ok, concept_id(target), text=text)]
-    return []
+    return _opened(verb, step, ok=ok, ref=concept_id(target), text=text) if verb in ("show", "remember") else []
 
 
 def _without_prose(command: str) -> str:
@@ -728,8 +737,8 @@ def _shell_events(call: Call, text: str) -> list[Event]:
             events += _akm_command(words, call.step, ok=ok, text=text)
     if _writes(command):
         events.append(Event("write", call.step, ok, text=text))
-    opened = dict.fromkeys(_BUNDLE_FILE.findall(command))
-    events += [Event("show", call.step, ok, concept_id(name), text=text) for name in opened]
+    for name in dict.fromkeys(_BUNDLE_FILE.findall(command)):
+        events += _opened("show", call.step, ok=ok, ref=concept_id(name), text=text)
     return events
 
 
@@ -747,9 +756,9 @@ def events_of_call(call: Call) -> list[Event]:
     if name in _READING_TOOLS:
         ok = not _failed(call.result)
         events = [Event("read", call.step, ok, text=text)]
-        return events + [
-            Event("show", call.step, ok, concept_id(name), text=text) for name in _BUNDLE_FILE.findall(path)
-        ]
+        for found in _BUNDLE_FILE.findall(path):
+            events += _opened("show", call.step, ok=ok, ref=concept_id(found), text=text)
+        return events
     return [Event(name, call.step, not _failed(call.result), text=text)]
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from akm_harbor.tables.dataset import open_dataset, read_frame, read_manifest, read_table, replace_dataset
     from akm_harbor.tables.problems import PROBLEMS, Problem, Problems
     from akm_harbor.tables.redact import redact_text, redact_value
+    from akm_harbor.tables.redacted import redacted
     from akm_harbor.tables.sqlite import StoreError, open_readonly
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "read_table",
     "redact_text",
     "redact_value",
+    "redacted",
     "replace_dataset",
 ]
 
@@ -45,6 +47,7 @@ _HOME = {
     "read_table": "dataset",
     "redact_text": "redact",
     "redact_value": "redact",
+    "redacted": "redacted",
     "replace_dataset": "dataset",
 }
 

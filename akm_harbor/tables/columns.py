@@ -87,11 +87,18 @@ class Table:
             KeyError: a key that is not declared.
         """
         listed = list(rows)
-        known = set(self.names)
-        for row in listed:
-            if not row.keys() <= known:
-                raise KeyError(f"{self.name} has no column {sorted(row.keys() - known)}")
-        return self.from_columns({name: [row.get(name) for row in listed] for name in self.names})
+        present: set[str] = set().union(*listed)
+        unknown = present.difference(self.names)
+        if unknown:
+            raise KeyError(f"{self.name} has no column {sorted(unknown)}")
+        # Most rows lack most columns of a wide table: those that no row has need not be looked for.
+        arrays = [
+            pa.array([row.get(c.name) for row in listed], type=c.type)
+            if c.name in present
+            else pa.nulls(len(listed), c.type)
+            for c in self.columns
+        ]
+        return pa.Table.from_arrays(arrays, schema=self.schema())
 
     def markdown(self) -> str:
         """The table's documentation as a Markdown section."""

@@ -41,6 +41,15 @@ class AkmCall:
     answered: bool | None
 
 
+def may_be_akm(tool: str, arguments: bytes, folder: str | None = None) -> bool:
+    """Whether a call is worth a look by `akm_call`, told from its undecoded arguments."""
+    if tool.startswith("akm_"):
+        return True
+    return tool in _READERS and (
+        b"akm" in arguments or b"AKM" in arguments or (folder is not None and folder.encode() in arguments)
+    )
+
+
 def akm_call(tool: str, arguments: Any, output: str | None, bundle_folders: Iterable[str] = ()) -> AkmCall | None:
     """Classify one tool call.
 

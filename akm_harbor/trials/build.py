@@ -14,15 +14,18 @@ import pyarrow.parquet as pq
 from akm_harbor.tables.columns import Table
 from akm_harbor.tables.dataset import MANIFEST, DatasetWriter, read_table, replace_dataset
 from akm_harbor.tables.problems import PROBLEMS, Problems
+from akm_harbor.tables.redacted import redacted
 from akm_harbor.trials import cache
 from akm_harbor.trials.akm_calls import gold_rank
+from akm_harbor.trials.calls import HEAD_CHARS, QUERY_CHARS
 from akm_harbor.trials.collection import Progress
 from akm_harbor.trials.columns import ALL, HARBOR_STATS, TASKS, TRIALS
+from akm_harbor.trials.ctrf import MESSAGE_CHARS as TEST_MESSAGE_CHARS
 from akm_harbor.trials.discover import JobDir, TrialDir
 from akm_harbor.trials.manifest import manifest
 from akm_harbor.trials.plan import Options, Plan
 from akm_harbor.trials.pool import read_all
-from akm_harbor.trials.result import timeout_in_force
+from akm_harbor.trials.result import MESSAGE_CHARS, timeout_in_force
 from akm_harbor.trials.settle import settle
 from akm_harbor.trials.stamps import Stamp, plain
 from akm_harbor.trials.trial import TrialRead
@@ -35,7 +38,22 @@ _NOTE_ACTIONS = {
     "renamed-trial": "rows kept; a trial's identity is its id",
 }
 
+_IDENTITIES = frozenset(
+    {"root", "trial_path", "trial_id", "trial_name", "job_id", "job_name", "submission", "task_name", "task_path"}
+    | {"task_digest", "task_checksum", "result_sha256", "regrade_of", "call_id", "session_id", "source", "path"}
+)
+"""What tables and readers join by: a name that looks like a secret stays a name."""
+_CUTS = {
+    "trials": {"exception_message": MESSAGE_CHARS},
+    "tool_calls": {"output_head": HEAD_CHARS, "error": HEAD_CHARS, "akm_query": QUERY_CHARS},
+    "tests": {"message": TEST_MESSAGE_CHARS},
+}
+_JSON = frozenset({"arguments_json"})
+"""JSON whose names have not been looked at while reading."""
+
 type Where = tuple[JobDir, TrialDir]
+type _Part = tuple[str | None, str, str, int, dict[str, list[Any]]]
+"""trial_id, root, trial_path, number of rows, their columns"""
 
 
 def build(
@@ -60,9 +78,9 @@ def build(
         problems = _problems(plan, batch)
         trials = settle(trials, plan, batch.plans, problems)
         writer.write(TRIALS, trials)
-        writer.write(TASKS, TASKS.from_rows(_task_rows(plan)))
+        writer.write(TASKS, _clean(TASKS, TASKS.from_rows(_task_rows(plan))))
         writer.write(HARBOR_STATS, HARBOR_STATS.from_rows(_printed_rows(plan)))
-        writer.write(PROBLEMS, problems.table())
+        writer.write(PROBLEMS, redacted(problems.table(), keep={"path", "kind"}))
         writer.write_manifest(manifest(plan, options, trials, problems))
         summary: dict[str, Any] = {
             "n_jobs": len(plan.found.jobs),
@@ -139,7 +157,8 @@ class _Batch:
         self._options = options
         self._rows: list[dict[str, Any]] = []
         self._done: list[pa.Table] = []
-        self._details: dict[str, list[dict[str, Any]]] = {table.name: [] for table in _DETAIL}
+        self._details: dict[str, list[_Part]] = {table.name: [] for table in _DETAIL}
+        self._waiting = dict.fromkeys(self._details, 0)
 
     def add(self, job: JobDir, trial: TrialDir, read: TrialRead) -> None:
         """Take in one trial just read."""
@@ -156,15 +175,16 @@ class _Batch:
         if task is not None:
             _join(row, read, task.gold, task.agent_timeout)
         self._rows.append(row)
-        for name, rows in read.tables.items():
-            for item in rows:
-                item["trial_id"], item["root"], item["trial_path"] = row.get("trial_id"), job.root, rel
-            self._details[name] += rows
+        for name, columns in read.tables.items():
+            n = len(next(iter(columns.values()), ()))
+            if n:
+                self._details[name].append((row.get("trial_id"), job.root, rel, n, columns))
+                self._waiting[name] += n
         if len(self._rows) >= _BATCH_ROWS:
-            self._done.append(TRIALS.from_rows(self._rows))
+            self._done.append(_clean(TRIALS, TRIALS.from_rows(self._rows)))
             self._rows = []
         for table in _DETAIL:
-            if len(self._details[table.name]) >= _BATCH_ROWS:
+            if self._waiting[table.name] >= _BATCH_ROWS:
                 self._flush(table)
 
     def remember(self, trial: TrialDir, entry: cache.Entry, stamps: list[Stamp]) -> None:
@@ -176,20 +196,34 @@ class _Batch:
         """Write the rest of the detail tables, and return all new trials rows."""
         for table in _DETAIL:
             self._flush(table)
-        return pa.concat_tables([*self._done, TRIALS.from_rows(self._rows)])
+        return pa.concat_tables([*self._done, _clean(TRIALS, TRIALS.from_rows(self._rows))])
 
     def _flush(self, table: Table) -> None:
         # An empty table is written too: a dataset always holds all of them.
-        self._writer.write(table, table.from_rows(self._details[table.name]))
+        parts = self._details[table.name]
+        columns: dict[str, list[Any]] = {name: [] for name in table.names}
+        for trial_id, root, rel, n, given in parts:
+            columns["trial_id"] += [trial_id] * n
+            columns["root"] += [root] * n
+            columns["trial_path"] += [rel] * n
+            for name in table.names[3:]:
+                columns[name] += given[name] if name in given else [None] * n
+        self._writer.write(table, _clean(table, table.from_columns(columns)))
         self._details[table.name] = []
+        self._waiting[table.name] = 0
+
+
+def _clean(table: Table, rows: pa.Table) -> pa.Table:
+    """The rows without secrets, texts cut to their length."""
+    return redacted(rows, keep=_IDENTITIES, cuts=_CUTS.get(table.name), names=_JSON)
 
 
 def _join(row: dict[str, Any], read: TrialRead, gold: tuple[str, ...], timeout: float | None) -> None:
     """The columns that need the task."""
     if gold:
-        for call in read.tables.get("tool_calls", ()):
-            if call.get("akm_refs"):
-                call["gold_rank"] = gold_rank(call["akm_refs"], gold)
+        calls = read.tables.get("tool_calls")
+        if calls:
+            calls["gold_rank"] = [gold_rank(refs, gold) if refs else None for refs in calls["akm_refs"]]
     if row.get("agent_timeout_seconds") is None and timeout is not None:
         row["agent_timeout_seconds"] = timeout_in_force(read.private, timeout)
 

@@ -1,17 +1,71 @@
-"""The tool calls of a trial, from its trajectory joined with the printed stream."""
+"""The tool calls of a trial, from its trajectory joined with the printed stream, column by column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from akm_harbor.tables.redact import redact_text
-from akm_harbor.trials.akm_calls import akm_call
+import msgspec
+
+from akm_harbor.tables.redact import MARGIN
+from akm_harbor.trials.akm_calls import AkmCall, akm_call, may_be_akm
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
-from akm_harbor.trials.result import Row
-from akm_harbor.trials.trajectory import AtifCall, Trajectory, parse_trajectory
+from akm_harbor.trials.trajectory import Trajectory, parse_trajectory
 from akm_harbor.trials.values import InvalidJsonError, to_json
 
-_ARGUMENT_CHARS = 8000
-_HEAD_CHARS = 500
+ARGUMENT_CHARS = 8000
+HEAD_CHARS = 500
+QUERY_CHARS = 2000
+
+type Columns = dict[str, list[Any]]
+
+_KEPT = HEAD_CHARS + MARGIN
+"""Secrets are taken out of whole columns later; until then a text is a little longer than its cut."""
+
+
+@dataclass(slots=True)
+class AkmUse:
+    """A call that had to do with akm, and how it went."""
+
+    tool: str
+    status: str | None
+    error: str | None
+    call: AkmCall
+
+
+@dataclass(slots=True)
+class Calls:
+    """The tool calls of a trial.
+
+    Attributes:
+        columns: the `tool_calls` columns, without the trial's.
+        akm: those calls that had to do with akm.
+    """
+
+    columns: Columns = field(
+        default_factory=lambda: {
+            name: []
+            for name in (
+                "index",
+                "step_id",
+                "call_id",
+                "tool",
+                "status",
+                "started_at",
+                "arguments_json",
+                "output_chars",
+                "output_head",
+                "error",
+                "akm_verb",
+                "akm_query",
+                "akm_refs",
+                "source",
+            )
+        }
+    )
+    akm: list[AkmUse] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.columns["tool"])
 
 
 @dataclass(slots=True)
@@ -43,32 +97,108 @@ class Reading:
     error: tuple[str, str] | None = None
 
 
-def read_calls(files: TrialFiles, agent: str, bundle_folder: str | None, calls: list[Row], reading: Reading) -> None:
+def read_calls(files: TrialFiles, agent: str, bundle_folder: str | None, calls: Calls, reading: Reading) -> None:
     """Add the tool calls below one agent folder, from the trajectory, else from the printed stream.
 
     Args:
         files: the trial.
         agent: `agent`, or `steps/<name>/agent`.
         bundle_folder: where this trial's bundle lay, if it is known.
-        calls: takes the rows, without the trial's columns. `_answered` is for the delivery verdict.
+        calls: takes the calls.
         reading: takes the sums.
     """
     stream = _stream(files, f"{agent}/opencode.txt", reading)
     trajectory = _trajectory(files, f"{agent}/trajectory.json")
-    folders = [bundle_folder] if bundle_folder else []
     if trajectory is not None and (trajectory.n_steps or stream is None):
         reading.source = "trajectory.json"
         reading.n_steps += trajectory.n_steps
         reading.first_prompt_tokens = reading.first_prompt_tokens or trajectory.first_prompt_tokens
-        by_id = {call.call_id: call for call in (stream.calls if stream else ()) if call.call_id}
-        for call in trajectory.calls:
-            calls.append(_call_row(len(calls), call, by_id.get(call.call_id or ""), folders))
+        _add_trajectory(trajectory, stream, bundle_folder, calls)
     elif stream is not None:
         reading.source = "opencode.txt"
         reading.n_steps += stream.steps_started
         reading.first_prompt_tokens = reading.first_prompt_tokens or stream.first_prompt_tokens
-        for printed in stream.calls:
-            calls.append(_call_row(len(calls), None, printed, folders))
+        _add_stream(stream, bundle_folder, calls)
+
+
+def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, calls: Calls) -> None:
+    first, n = len(calls), len(t.tools)
+    printed: dict[str, StreamCall] = {c.call_id: c for c in (stream.calls if stream else ()) if c.call_id}
+    if printed:
+        matched = [printed.get(call_id or "") for call_id in t.call_ids]
+        statuses = [c.status if c else None for c in matched]
+        errors = [c.error if c else None for c in matched]
+    else:
+        statuses = errors = [None] * n
+    verbs: list[str | None] = [None] * n
+    queries: list[str | None] = [None] * n
+    refs: list[list[str] | None] = [None] * n
+    for i in (i for i, tool in enumerate(t.tools) if may_be_akm(tool, t.arguments[i], folder)):
+        output = t.outputs[i] or errors[i]
+        akm = akm_call(t.tools[i], _decoded(t.arguments[i]), output, [folder] if folder else ())
+        if akm is not None:
+            verbs[i], queries[i], refs[i] = _akm_columns(akm)
+            calls.akm.append(AkmUse(t.tools[i], statuses[i], errors[i], akm))
+    c = calls.columns
+    c["index"] += range(first, first + n)
+    c["step_id"] += t.step_ids
+    c["call_id"] += t.call_ids
+    c["tool"] += t.tools
+    c["status"] += statuses
+    c["started_at"] += t.times
+    c["arguments_json"] += map(_arguments, t.arguments)
+    c["output_chars"] += [None if text is None else len(text) for text in t.outputs]
+    c["output_head"] += [None if text is None else text[:_KEPT] for text in t.outputs]
+    c["error"] += [None if text is None else text[:_KEPT] for text in errors]
+    c["akm_verb"] += verbs
+    c["akm_query"] += queries
+    c["akm_refs"] += refs
+    c["source"] += ["trajectory.json"] * n
+
+
+def _add_stream(stream: Stream, folder: str | None, calls: Calls) -> None:
+    c = calls.columns
+    for call in stream.calls:
+        output = call.output if isinstance(call.output, str) else None
+        akm = akm_call(call.tool, call.arguments, output or call.error, [folder] if folder else ())
+        verb, query, refs = _akm_columns(akm) if akm else (None, None, None)
+        if akm is not None:
+            calls.akm.append(AkmUse(call.tool, call.status, call.error, akm))
+        for name, value in (
+            ("index", len(calls)),
+            ("step_id", call.step),
+            ("call_id", call.call_id),
+            ("status", call.status),
+            ("started_at", call.at),
+            ("arguments_json", None if call.arguments is None else to_json(call.arguments, ARGUMENT_CHARS)),
+            ("output_chars", None if output is None else len(output)),
+            ("output_head", None if output is None else output[:_KEPT]),
+            ("error", None if call.error is None else call.error[:_KEPT]),
+            ("akm_verb", verb),
+            ("akm_query", query),
+            ("akm_refs", refs),
+            ("source", "opencode.txt"),
+            ("tool", call.tool),
+        ):
+            c[name].append(value)
+
+
+def _akm_columns(akm: AkmCall) -> tuple[str, str | None, list[str]]:
+    query = akm.query[: QUERY_CHARS + MARGIN] if akm.query else None
+    return akm.verb, query, [ref[:500] for ref in akm.refs[:200]]
+
+
+def _decoded(arguments: bytes) -> Any:
+    return msgspec.json.decode(arguments) if arguments else None
+
+
+def _arguments(raw: bytes) -> str | None:
+    """Arguments as compact JSON. Long ones are cut inside their strings first, so that names can be seen."""
+    if not raw or raw == b"null":
+        return None
+    if len(raw) > ARGUMENT_CHARS:
+        return to_json(msgspec.json.decode(raw), ARGUMENT_CHARS)
+    return msgspec.json.format(raw, indent=-1).decode() if b"\n" in raw else raw.decode()
 
 
 def _stream(files: TrialFiles, rel: str, reading: Reading) -> Stream | None:
@@ -98,36 +228,3 @@ def _trajectory(files: TrialFiles, rel: str) -> Trajectory | None:
     except InvalidJsonError as error:
         files.problem(rel, error.kind, str(error), "tool calls read from opencode.txt, if it is there")
         return None
-
-
-def _call_row(index: int, atif: AtifCall | None, stream: StreamCall | None, folders: list[str]) -> Row:
-    """One row of `tool_calls`, from the trajectory, the printed stream, or both."""
-    if atif is not None:
-        tool, arguments, output, call_id = atif.tool, atif.arguments, atif.output, atif.call_id
-        step, at = atif.step_id, atif.at
-    else:
-        assert stream is not None
-        tool, arguments, call_id = stream.tool, stream.arguments, stream.call_id
-        output = stream.output if isinstance(stream.output, str) else None
-        step, at = stream.step, stream.at
-    error = stream.error if stream else None
-    akm = akm_call(tool, arguments, output or error, folders)
-    row: Row = {
-        "index": index,
-        "step_id": step,
-        "call_id": call_id,
-        "tool": tool,
-        "status": stream.status if stream else None,
-        "started_at": at,
-        "arguments_json": None if arguments is None else to_json(arguments, _ARGUMENT_CHARS),
-        "output_chars": None if output is None else len(output),
-        "output_head": None if output is None else redact_text(output, _HEAD_CHARS),
-        "error": redact_text(error, _HEAD_CHARS) if error else None,
-        "source": "opencode.txt" if atif is None else "trajectory.json",
-    }
-    if akm is not None:
-        row["akm_verb"] = akm.verb
-        row["akm_query"] = redact_text(akm.query, 2000) if akm.query else None
-        row["akm_refs"] = [ref[:500] for ref in akm.refs[:200]]
-        row["_answered"] = akm.answered
-    return row

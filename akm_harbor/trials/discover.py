@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.trials.stamps import plain, stamp_of
@@ -30,8 +31,7 @@ class Finding:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrialDir:
+class TrialDir(NamedTuple):
     """One trial directory and what it holds at its top level (no symbolic links).
 
     `name` is for people; where the real one is not UTF-8 it differs from the path's end.
@@ -76,8 +76,9 @@ class Found:
     folders: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
+class _Listing(NamedTuple):
+    """One folder. A tuple: there are tens of thousands, and they are made three times as fast."""
+
     path: str
     name: str
     files: tuple[str, ...]
@@ -221,8 +222,10 @@ class _Walk:
             self._note(path, "unreadable-folder", str(error.strerror or error), "skipped")
             return None
         self.found.folders[path] = stamp_of(mtime_ns, self.now_ns)
+        folders.sort()
+        links.sort()
         name = path.rpartition("/")[2] if "/" in path else os.path.basename(path)
-        return _Listing(path, name, tuple(files), tuple(sorted(folders)), tuple(sorted(links)), mtime_ns)
+        return _Listing(path, name, tuple(files), tuple(folders), tuple(links), mtime_ns)
 
     def _note(self, path: str, kind: str, detail: str, action: str) -> None:
         self.found.findings.append(Finding(plain(path), kind, detail, action))
@@ -232,7 +235,7 @@ def _is_trial(here: _Listing) -> bool:
     files = here.files
     if "trial.log" in files or "job.log" in files:
         return "trial.log" in files
-    if any(name in _TRIAL_FOLDERS for name in here.folders):
+    if not _TRIAL_FOLDERS.isdisjoint(here.folders):
         return True
     if here.folders or not ("result.json" in files or "config.json" in files):
         return False

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from akm_harbor.tables.redact import redact_text
 from akm_harbor.tables.sqlite import StoreError, open_readonly
+from akm_harbor.trials.akm_calls import READ
+from akm_harbor.trials.calls import AkmUse
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import LogFacts, parse_log
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_int, as_list, as_text, micros, parse_json, to_json
@@ -18,6 +19,7 @@ type Row = dict[str, Any]
 
 _LOG_BYTES = 8 * 1024 * 1024
 _LINES = 200_000
+TEXT_CHARS = 8000
 _USAGE_COLUMNS = ("id", "event_type", "query", "entry_ref", "signal", "metadata", "source", "created_at")
 _AKM_FILES = frozenset({"state.db", "index.db", "index.json", "bundle.sha256", "config", "ledger"})
 
@@ -217,10 +219,11 @@ def _usage(files: TrialFiles, rel: str) -> list[Row]:
         created = row["created_at"]
         row["created_at"] = micros(created.replace(" ", "T"))[0] if isinstance(created, str) else None
         row["id"] = as_int(row["id"])
+        row["automatic"] = None
         for name in ("event_type", "entry_ref", "signal", "source"):
             row[name] = as_text(row[name], 1000)
         for name in ("query", "metadata"):
-            row[name] = redact_text(row[name], 8000) if isinstance(row[name], str) else None
+            row[name] = row[name][:TEXT_CHARS] if isinstance(row[name], str) else None
         rows.append(row)
     return rows
 
@@ -235,7 +238,7 @@ def _count_entries(files: TrialFiles, rel: str) -> int | None:
         return None
 
 
-def mark_automatic(usage: list[Row], calls: list[Row], *, known: bool) -> None:
+def mark_automatic(usage: list[Row], calls: list[AkmUse], *, known: bool) -> None:
     """Tell the plugin's own akm calls from the model's, where anything tells.
 
     akm marks both `user`. A model's call repeats the argument of its tool call; the plugin's
@@ -243,17 +246,13 @@ def mark_automatic(usage: list[Row], calls: list[Row], *, known: bool) -> None:
 
     Args:
         usage: rows of `akm_usage`; `automatic` is filled in.
-        calls: the trial's rows of `tool_calls`.
+        calls: the model's calls that had to do with akm.
         known: the trial's tool calls are complete, so that what is not among them is the plugin's.
     """
-    queries = {str(c["akm_query"]).strip() for c in calls if c.get("akm_query")}
-    refs = {
-        r.rpartition("//")[2] for c in calls if c.get("akm_verb") in ("show", "feedback") for r in c["akm_refs"] or ()
-    }
-    shells = any(
-        c.get("akm_verb") in ("search", "show", "curate", "feedback") and not c["tool"].startswith("akm_")
-        for c in calls
-    )
+    queries = {use.call.query.strip() for use in calls if use.call.query}
+    asked = [use.call for use in calls if use.call.verb in ("show", "feedback")]
+    refs = {ref.rpartition("//")[2] for call in asked for ref in call.refs}
+    shells = any(use.call.verb != READ and not use.tool.startswith("akm_") for use in calls)
     for row in usage:
         if row.get("source") not in ("user", None):
             continue

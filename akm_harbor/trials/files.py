@@ -4,6 +4,7 @@ import os
 import stat
 from typing import Any
 
+from akm_harbor.tables.redact import redact_text
 from akm_harbor.trials.stamps import FOLDER, Stamp, plain, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, parse_json
 
@@ -34,7 +35,7 @@ class TrialFiles:
 
     def problem(self, rel: str, kind: str, detail: str, action: str) -> None:
         """Record a problem of this trial."""
-        self.problems.append((plain(rel), kind, plain(detail), action))
+        self.problems.append((plain(rel), kind, redact_text(plain(detail)), action))
 
     def note(self, kind: str, detail: str = "") -> None:
         """Record a minor finding."""

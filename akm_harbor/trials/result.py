@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from akm_harbor.tables.redact import redact_text
+from akm_harbor.tables.redact import MARGIN
 from akm_harbor.trials.causes import cause_of
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.values import as_dict, as_float, as_int, as_list, as_text, micros, to_json
@@ -16,29 +16,29 @@ MESSAGE_CHARS = 2000
 
 type Row = dict[str, Any]
 
-_NONE = type(None)
-# What Harbor documents; a field of another type makes `schema_ok` false, nothing more.
-_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
-    ("id", (str,)),
-    ("task_name", (str,)),
-    ("trial_name", (str,)),
-    ("trial_uri", (str,)),
-    ("task_id", (dict,)),
-    ("source", (str, _NONE)),
-    ("task_checksum", (str,)),
-    ("config", (dict,)),
-    ("agent_info", (dict,)),
-    ("agent_result", (dict, _NONE)),
-    ("verifier_result", (dict, _NONE)),
-    ("exception_info", (dict, _NONE)),
-    ("started_at", (str, _NONE)),
-    ("finished_at", (str, _NONE)),
-    ("environment_setup", (dict, _NONE)),
-    ("agent_setup", (dict, _NONE)),
-    ("agent_execution", (dict, _NONE)),
-    ("verifier", (dict, _NONE)),
-    ("step_results", (list, _NONE)),
-)
+
+class _Documented(msgspec.Struct):
+    """What Harbor documents; a field of another type makes `schema_ok` false, nothing more."""
+
+    id: str
+    task_name: str
+    trial_name: str
+    trial_uri: str
+    task_id: dict[str, Any]
+    task_checksum: str
+    config: dict[str, Any]
+    agent_info: dict[str, Any]
+    source: str | None = None
+    agent_result: dict[str, Any] | None = None
+    verifier_result: dict[str, Any] | None = None
+    exception_info: dict[str, Any] | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    environment_setup: dict[str, Any] | None = None
+    agent_setup: dict[str, Any] | None = None
+    agent_execution: dict[str, Any] | None = None
+    verifier: dict[str, Any] | None = None
+    step_results: list[Any] | None = None
 
 
 _MULTIPLIERS = (
@@ -210,7 +210,7 @@ def _exception(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) ->
     message = info.get("exception_message")
     row["exception_type"] = as_text(info.get("exception_type"), 200) or "unknown"
     if isinstance(message, str):
-        row["exception_message"] = redact_text(message, MESSAGE_CHARS)
+        row["exception_message"] = message[: MESSAGE_CHARS + MARGIN]
     row["exception_cause"] = cause_of(row["exception_type"], message if isinstance(message, str) else None)
 
 
@@ -229,10 +229,11 @@ def _usage(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) -> Non
 
 
 def _schema_ok(result: dict[str, Any]) -> bool:
-    for name, types in _TYPES:
-        if not isinstance(result.get(name), types):
-            return False
-    rewards = as_dict(result["verifier_result"]).get("rewards")
+    try:
+        msgspec.convert(result, _Documented)
+    except msgspec.ValidationError:
+        return False
+    rewards = as_dict(result.get("verifier_result")).get("rewards")
     if rewards is None:
         return True
     return isinstance(rewards, dict) and all(as_float(v) is not None for v in rewards.values())

@@ -21,4 +21,4 @@ def stamp_of(mtime_ns: int, now_ns: int) -> int:
 
 def plain(text: str) -> str:
     """A file name, or any text, as that UTF-8 can hold: bytes of it that are none become U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -55,6 +55,7 @@ class Tasks:
     _by_digest: dict[str, Task] = field(default_factory=dict)
     _by_name: dict[str, Task | None] = field(default_factory=dict)
     _resolved: dict[str, Task | None] = field(default_factory=dict)
+    _answers: dict[tuple[str | None, str | None, str | None, str], Task | None] = field(default_factory=dict)
 
     def add_folder(self, folder: Path) -> int:
         """Take in a task, or a folder of tasks one level deep; how many were found."""
@@ -67,17 +68,23 @@ class Tasks:
 
     def of(self, digest: str | None, name: str | None, path: str | None, job: str) -> Task | None:
         """The task of a trial: by content digest, else by its configured path, else by name."""
+        key = digest, name, path, os.path.dirname(job)
+        if key not in self._answers:
+            self._answers[key] = self._find(*key)
+        return self._answers[key]
+
+    def _find(self, digest: str | None, name: str | None, path: str | None, above: str) -> Task | None:
         if digest and digest in self._by_digest:
             return self._by_digest[digest]
         if path and "#" not in path:
-            found = self._at(path, job)
+            found = self._at(path, above)
             if found is not None:
                 return found
         # Some harnesses prefix the name; the digest decides where two tasks share one.
         return self._by_name.get(name or "") or self._by_name.get((name or "").rpartition("/")[2])
 
-    def _at(self, path: str, job: str) -> Task | None:
-        for base in ("", os.getcwd(), os.path.dirname(job)):
+    def _at(self, path: str, above: str) -> Task | None:
+        for base in ("", os.getcwd(), above):
             if not base and not os.path.isabs(path):
                 continue
             key = os.path.join(base, path)

@@ -1,7 +1,8 @@
 """ATIF trajectories (v1.0 to v1.8): the tool calls, read once and fast.
 
-Only the fields the tables need are decoded. Steps that a resumed or summarised session
-copied from an earlier one (`is_copied_context`) happened already and are not counted again.
+Only the fields the tables need are decoded, straight into parallel lists: a study has hundreds
+of thousands of calls. Steps that a resumed or summarised session copied from an earlier one
+(`is_copied_context`) happened already and are not counted again.
 """
 
 from dataclasses import dataclass, field
@@ -9,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from akm_harbor.trials.values import InvalidJsonError, as_dict, as_int, as_list, as_text, micros, parse_json
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, micros, parse_json
 
 
 class _ToolCall(msgspec.Struct):
-    tool_call_id: Any = None
-    function_name: Any = None
-    arguments: Any = None
+    tool_call_id: str | None = None
+    function_name: str | None = None
+    arguments: msgspec.Raw = msgspec.Raw()
 
 
 class _Result(msgspec.Struct):
-    source_call_id: Any = None
-    content: Any = None
+    source_call_id: str | None = None
+    content: str | list[Any] | None = None
 
 
 class _Observation(msgspec.Struct):
@@ -28,23 +29,23 @@ class _Observation(msgspec.Struct):
 
 
 class _Metrics(msgspec.Struct):
-    prompt_tokens: Any = None
-    completion_tokens: Any = None
-    cached_tokens: Any = None
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    cached_tokens: float | None = None
 
 
 class _Step(msgspec.Struct):
-    step_id: Any = None
-    timestamp: Any = None
-    source: Any = None
+    step_id: int | None = None
+    timestamp: str | None = None
+    source: str | None = None
     tool_calls: list[_ToolCall] | None = None
     observation: _Observation | None = None
     metrics: _Metrics | None = None
-    is_copied_context: Any = None
+    is_copied_context: bool | None = None
 
 
 class _Atif(msgspec.Struct):
-    schema_version: Any = None
+    schema_version: str | None = None
     steps: list[_Step] | None = None
 
 
@@ -52,34 +53,32 @@ _typed = msgspec.json.Decoder(_Atif).decode
 
 
 @dataclass(slots=True)
-class AtifCall:
-    """One tool call of a trajectory."""
-
-    step_id: int | None
-    call_id: str | None
-    tool: str
-    arguments: Any
-    output: str | None
-    at: int | None
-
-
-@dataclass(slots=True)
 class Trajectory:
-    """What a trajectory tells.
+    """What a trajectory tells. The lists are parallel, one element a tool call.
 
     Attributes:
-        calls: tool calls in order.
+        version: `schema_version` as written.
         n_steps: agent steps, copied context left out.
         first_prompt_tokens: prompt tokens of the first agent step that has them.
         tokens: (input, cache, output) summed over the agent steps, None without metrics.
-        version: `schema_version` as written.
+        step_ids: ATIF step ids.
+        call_ids: the calls' ids.
+        tools: tool names.
+        arguments: arguments as JSON bytes, empty when there are none.
+        outputs: observed output text, None when there is none.
+        times: the step's time, microseconds since 1970 UTC.
     """
 
-    calls: list[AtifCall] = field(default_factory=list)
+    version: str | None = None
     n_steps: int = 0
     first_prompt_tokens: int | None = None
     tokens: tuple[int, int, int] | None = None
-    version: str | None = None
+    step_ids: list[int | None] = field(default_factory=list)
+    call_ids: list[str | None] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    arguments: list[bytes] = field(default_factory=list)
+    outputs: list[str | None] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)
 
 
 def parse_trajectory(data: bytes) -> Trajectory:
@@ -92,84 +91,89 @@ def parse_trajectory(data: bytes) -> Trajectory:
         atif = _typed(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         atif = _leniently(parse_json(data))
-    result = Trajectory(version=as_text(atif.schema_version, 50))
-    totals = [0, 0, 0]
+    result = Trajectory(version=atif.schema_version)
+    prompt = cached = completion = 0.0
     measured = False
     for step in atif.steps or ():
-        if step.source != "agent" or step.is_copied_context is True:
+        if step.source != "agent" or step.is_copied_context:
             continue
         result.n_steps += 1
-        if step.metrics is not None:
-            m = step.metrics
-            prompt = as_int(m.prompt_tokens)
-            if prompt is not None:
+        metrics = step.metrics
+        if metrics is not None:
+            if metrics.prompt_tokens is not None:
                 measured = True
-                if result.first_prompt_tokens is None and prompt > 0:
-                    result.first_prompt_tokens = prompt
-            for i, value in enumerate((prompt, as_int(m.cached_tokens), as_int(m.completion_tokens))):
-                totals[i] += value or 0
+                prompt += metrics.prompt_tokens
+                if result.first_prompt_tokens is None and metrics.prompt_tokens > 0:
+                    result.first_prompt_tokens = int(metrics.prompt_tokens)
+            cached += metrics.cached_tokens or 0
+            completion += metrics.completion_tokens or 0
         if step.tool_calls:
-            _take_calls(step, result.calls)
-    if measured and any(totals):
-        result.tokens = (totals[0], totals[1], totals[2])
+            _take_calls(step, step.tool_calls, result)
+    if measured and (prompt or cached or completion):
+        result.tokens = (int(prompt), int(cached), int(completion))
     return result
 
 
-def _take_calls(step: _Step, calls: list[AtifCall]) -> None:
-    outputs: dict[str, str] = {}
-    results = (step.observation.results if step.observation else None) or []
-    for item in results:
-        if isinstance(item.source_call_id, str):
-            outputs[item.source_call_id] = text_of(item.content)
-    at = micros(step.timestamp)[0]
-    tool_calls = step.tool_calls or []
-    # An observation without ids belongs to the only call there is.
-    only = text_of(results[0].content) if len(tool_calls) == 1 and len(results) == 1 and not outputs else None
-    for call in tool_calls:
-        call_id = as_text(call.tool_call_id, 200)
-        output = outputs.get(call_id) if call_id is not None else None
-        calls.append(
-            AtifCall(
-                as_int(step.step_id),
-                call_id,
-                as_text(call.function_name, 200) or "unknown",
-                call.arguments,
-                output if output is not None else only,
-                at,
-            )
-        )
+def _take_calls(step: _Step, calls: list[_ToolCall], into: Trajectory) -> None:
+    results = (step.observation.results if step.observation is not None else None) or ()
+    at = micros(step.timestamp)[0] if step.timestamp is not None else None
+    for call in calls:
+        into.step_ids.append(step.step_id)
+        into.call_ids.append(call.tool_call_id)
+        into.tools.append(call.function_name or "unknown")
+        into.arguments.append(bytes(call.arguments))
+        into.times.append(at)
+        content = None
+        for item in results:
+            # An observation without ids belongs to the only call there is.
+            if item.source_call_id == call.tool_call_id or (
+                item.source_call_id is None and len(calls) == len(results) == 1
+            ):
+                content = item.content
+                break
+        into.outputs.append(content if content is None or isinstance(content, str) else text_of(content))
 
 
 def text_of(content: Any) -> str:
     """The text of an observation: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
-    if isinstance(content, list):
-        return "\n".join(
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return ""
+    parts = [as_dict(part).get("text") for part in as_list(content)]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _leniently(value: Any) -> _Atif:
     """The same structure from a file whose field types are off: what fits is kept."""
     if not isinstance(value, dict):
         raise InvalidJsonError("not-a-trajectory", f"a JSON {type(value).__name__}, not a trajectory object")
-    steps = []
-    for raw in as_list(value.get("steps")):
-        step = as_dict(raw)
-        calls = [as_dict(c) for c in as_list(step.get("tool_calls"))]
-        results = [as_dict(r) for r in as_list(as_dict(step.get("observation")).get("results"))]
-        metrics = as_dict(step.get("metrics"))
-        steps.append(
-            _Step(
-                step.get("step_id"),
-                step.get("timestamp"),
-                step.get("source"),
-                [_ToolCall(c.get("tool_call_id"), c.get("function_name"), c.get("arguments")) for c in calls],
-                _Observation([_Result(r.get("source_call_id"), r.get("content")) for r in results]),
-                _Metrics(metrics.get("prompt_tokens"), metrics.get("completion_tokens"), metrics.get("cached_tokens")),
-                step.get("is_copied_context"),
-            )
-        )
-    return _Atif(value.get("schema_version"), steps)
+    return _Atif(
+        _text(value.get("schema_version")), [_lenient_step(as_dict(raw)) for raw in as_list(value.get("steps"))]
+    )
+
+
+def _lenient_step(step: dict[str, Any]) -> _Step:
+    calls = [as_dict(c) for c in as_list(step.get("tool_calls"))]
+    results = [as_dict(r) for r in as_list(as_dict(step.get("observation")).get("results"))]
+    metrics = as_dict(step.get("metrics"))
+    return _Step(
+        as_int(step.get("step_id")),
+        _text(step.get("timestamp")),
+        _text(step.get("source")),
+        [_ToolCall(_text(c.get("tool_call_id")), _text(c.get("function_name")), _raw(c)) for c in calls],
+        _Observation([_Result(_text(r.get("source_call_id")), text_of(r.get("content"))) for r in results]),
+        _Metrics(*(as_float(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
+        step.get("is_copied_context") is True,
+    )
+
+
+def _raw(call: dict[str, Any]) -> msgspec.Raw:
+    if "arguments" not in call:
+        return msgspec.Raw()
+    try:
+        return msgspec.Raw(msgspec.json.encode(call["arguments"]))
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return msgspec.Raw(b'"[arguments that are no JSON]"')

@@ -4,9 +4,8 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from akm_harbor.tables.redact import redact_text
 from akm_harbor.trials import delivery
-from akm_harbor.trials.calls import Reading, read_calls
+from akm_harbor.trials.calls import Calls, Columns, Reading, read_calls
 from akm_harbor.trials.causes import cause_of
 from akm_harbor.trials.ctrf import read_compliance, read_tests
 from akm_harbor.trials.discover import TrialDir
@@ -30,7 +29,7 @@ class TrialRead:
     Attributes:
         row: the trials row, without the job's columns.
         private: what the join and the cache need but no column holds: arm, plan, agent_multiplier, agent_ceiling.
-        tables: rows of the other tables by table name, without the trial's columns.
+        tables: columns of the other tables by table name, without the trial's own.
         stamps: what was looked at: (path below the trial, size, mtime_ns).
         problems: (path below the trial, kind, detail, action).
         notes: minor findings: kind -> detail.
@@ -38,7 +37,7 @@ class TrialRead:
 
     row: Row
     private: Row
-    tables: dict[str, list[Row]]
+    tables: dict[str, Columns]
     stamps: list[Stamp]
     problems: list[tuple[str, str, str, str]]
     notes: dict[str, str]
@@ -56,7 +55,7 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
     files.seed(trial.files, trial.folders)
     files.stamps.append(("", FOLDER, trial.mtime_ns))
     row, config = _result_and_config(files, trial, reward_key)
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, Columns] = {}
     if row.get("n_input_tokens") == 0 and row.get("n_output_tokens") == 0:
         _drop_zero_tokens(row, files)
     agents, verifiers = _phases(files)
@@ -66,8 +65,6 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
         _judge(row, delivery.Evidence(expected=True))
     row["own_status"] = _status(row)
     private = {name[1:]: row.pop(name) for name in _PRIVATE if name in row}
-    for call in tables.get("tool_calls", ()):
-        call.pop("_answered", None)
     return TrialRead(row, private, tables, files.stamps, files.problems, files.notes)
 
 
@@ -179,7 +176,7 @@ def _evidence(
     config: dict[str, Any],
     agents: list[str],
     verifiers: list[str],
-    tables: dict[str, list[Row]],
+    tables: dict[str, Columns],
 ) -> None:
     """Everything beyond result.json: calls, tests, captured akm evidence, the delivery verdict."""
     captured = Captured()
@@ -187,34 +184,40 @@ def _evidence(
         got = read_captured(files, agent)
         if got.present or got.capture or not captured.folder:
             captured = got
-    calls: list[Row] = []
+    calls = Calls()
     reading = Reading()
     for agent in agents:
         read_calls(files, agent, captured.bundle_folder, calls, reading)
     _steps(row, calls, reading)
     _stream_usage(row, reading)
     _label(row, reading, captured)
-    mark_automatic(captured.usage, calls, known=reading.source is not None)
-    tables["tool_calls"] = calls
-    tables["akm_usage"] = captured.usage
-    tables["plugin_events"] = captured.events
-    tables["model_requests"] = captured.requests or []
-    tables["tests"] = [test for verifier in verifiers for test in read_tests(files, verifier)]
-    for number, test in enumerate(tables["tests"]):
+    mark_automatic(captured.usage, calls.akm, known=reading.source is not None)
+    tests = [test for verifier in verifiers for test in read_tests(files, verifier)]
+    for number, test in enumerate(tests):
         test["index"] = number
+    tables["tool_calls"] = calls.columns
+    tables["akm_usage"] = _columns(captured.usage)
+    tables["plugin_events"] = _columns(captured.events)
+    tables["model_requests"] = _columns(captured.requests or [])
+    tables["tests"] = _columns(tests)
     for verifier in verifiers:
         row["compliance_json"] = read_compliance(files, verifier) or row.get("compliance_json")
     _capture_columns(row, captured)
     _judge(row, _gather(row, config, captured, calls))
 
 
-def _steps(row: Row, calls: list[Row], reading: Reading) -> None:
+def _columns(rows: list[Row]) -> Columns:
+    """Rows that all have the same keys, as columns."""
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def _steps(row: Row, calls: Calls, reading: Reading) -> None:
     if reading.source is None:
         return
     row["trajectory_source"] = reading.source
     row["n_steps"] = reading.n_steps
     row["n_tool_calls"] = len(calls)
-    row["n_akm_calls"] = sum(1 for c in calls if c.get("akm_verb"))
+    row["n_akm_calls"] = len(calls.akm)
     row["first_prompt_tokens"] = reading.first_prompt_tokens
 
 
@@ -253,7 +256,7 @@ def _label(row: Row, reading: Reading, captured: Captured) -> None:
     elif kind == "NonZeroAgentExitCodeError" and reading.error and row.get("exception_cause") == "unclassified":
         name, message = reading.error
         row["exception_cause"] = cause_of(kind, f'"name":"{name}"') or "unclassified"
-        row["exception_message"] = redact_text(f"{name}: {message} | {row.get('exception_message') or ''}", 2000)
+        row["exception_message"] = f"{name}: {message} | {row.get('exception_message') or ''}"
 
 
 def _capture_columns(row: Row, captured: Captured) -> None:
@@ -293,11 +296,11 @@ def _expected(row: Row, config: dict[str, Any], captured: Captured | None) -> bo
     return None
 
 
-def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: list[Row]) -> delivery.Evidence:
+def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: Calls) -> delivery.Evidence:
     """The evidence as the verdict wants it."""
     capture, log = captured.capture, captured.log
     main = [r for r in captured.requests or () if r["kind"] == "main"]
-    akm = [c for c in calls if c["tool"].startswith("akm_")]
+    akm = [use for use in calls.akm if use.tool.startswith("akm_")]
     added = [r["added_chars"] for r in main if r["added_chars"] is not None]
     inject = capture.get("inject")
     return delivery.Evidence(
@@ -324,8 +327,8 @@ def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: list[Ro
         tools_wanted=capture.get("tools") not in ("off", False),
         context_wanted=inject not in ("off", False) and capture.get("title") not in ("on", True),
         akm_calls=len(akm),
-        akm_failed=sum(1 for c in akm if c["status"] == "error" or (c.get("_answered") is False and c["error"])),
-        akm_answered=sum(1 for c in akm if c.get("_answered") and c["status"] != "error"),
+        akm_failed=sum(1 for u in akm if u.status == "error" or (u.call.answered is False and u.error)),
+        akm_answered=sum(1 for u in akm if u.call.answered and u.status != "error"),
     )
 
 

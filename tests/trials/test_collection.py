@@ -490,12 +490,22 @@ def test_no_secret_of_a_trial_reaches_any_file_of_the_dataset(jobs: Jobs, datase
     trial = jobs.trial("one", exception_info=exception("RuntimeError", f"key {key}"))
     step = {
         "source": "agent",
-        "tool_calls": [{"tool_call_id": "c", "function_name": "bash", "arguments": {"command": f"export K={key}"}}],
+        "tool_calls": [
+            {
+                "tool_call_id": "c",
+                "function_name": "bash",
+                "arguments": {"command": f"export K={key}", "password": "short"},
+            }
+        ],
         "observation": {"results": [{"source_call_id": "c", "content": f"K={key}"}]},
     }
     _write(trial / "agent" / "trajectory.json", json.dumps({"steps": [step]}))
     _write(trial / "verifier" / "ctrf.json", json.dumps({"results": {"tests": [{"name": "a", "message": key}]}}))
+    (trial / "agent" / "akm" / "ledger").mkdir(parents=True)
+    (trial / "agent" / "akm" / "ledger" / "events.jsonl").write_text(json.dumps({"event": key, "input": {"a": key}}))
+    jobs.trial("one", "task-b__BBBBBBB", verifier_result={"rewards": {"reward": key}})
     collect([jobs.root], dataset)
+    assert "[REDACTED]" in read_table(dataset, "trials")["exception_message"].to_pylist()[0]
     for table in ALL:
         assert key not in str(read_table(dataset, table).to_pylist())
     assert TRIALS.name == "trials"

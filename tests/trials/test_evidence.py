@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from akm_harbor.trials.akm_calls import AkmCall
+from akm_harbor.trials.calls import AkmUse
 from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.evidence import mark_automatic
 from akm_harbor.trials.trial import TrialRead, read_trial
@@ -107,6 +109,11 @@ class Evidence:
         return read_trial(TrialDir(str(self.trial), self.trial.name, files, folders, 0), "reward", 2**62)
 
 
+def rows_of(read: TrialRead, table: str) -> list[dict[str, Any]]:
+    columns = read.tables[table]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
 def test_a_healthy_capture_fills_its_columns(jobs: Jobs) -> None:
     got = Evidence(jobs).healthy().read()
     row = got.row
@@ -128,7 +135,7 @@ def test_a_healthy_capture_fills_its_columns(jobs: Jobs) -> None:
 
 
 def test_probe_rows(jobs: Jobs) -> None:
-    rows = Evidence(jobs).healthy().read().tables["model_requests"]
+    rows = rows_of(Evidence(jobs).healthy().read(), "model_requests")
     assert [r["added_chars"] for r in rows] == [400, 0]
     assert rows[0]["kind"] == "main"
     assert (rows[0]["n_akm_tools"], rows[0]["system_digest"], rows[0]["part_chars"]) == (1, "d", "[500]")
@@ -170,7 +177,7 @@ def test_an_oracle_context_arm_shows_its_context(jobs: Jobs) -> None:
     evidence.lines("probe.jsonl", {**request(tools=("bash",)), "context_chars": 321})
     got = evidence.read()
     assert got.row["treatment_delivered"] is None
-    assert got.tables["model_requests"][0]["context_chars"] == 321
+    assert rows_of(got, "model_requests")[0]["context_chars"] == 321
 
 
 def test_index_never_built_by_the_harness_but_healed_by_akm(jobs: Jobs) -> None:
@@ -195,7 +202,7 @@ def test_usage_events_with_their_wal(jobs: Jobs) -> None:
     live.commit()
     before = sorted(p.name for p in evidence.akm.iterdir())
     try:
-        rows = evidence.read().tables["akm_usage"]
+        rows = rows_of(evidence.read(), "akm_usage")
     finally:
         after = sorted(p.name for p in evidence.akm.iterdir())
         live.close()
@@ -225,7 +232,7 @@ def test_an_old_state_without_the_table_or_a_column(jobs: Jobs) -> None:
         db.execute("CREATE TABLE usage_events (id INTEGER, event_type TEXT, created_at TEXT)")
         db.execute("INSERT INTO usage_events VALUES (1, 'search', 'soon')")
         db.commit()
-    (row,) = evidence.read().tables["akm_usage"]
+    (row,) = rows_of(evidence.read(), "akm_usage")
     assert (row["event_type"], row["source"], row["created_at"]) == ("search", None, None)
 
 
@@ -233,7 +240,7 @@ def test_broken_lines_cost_only_themselves(jobs: Jobs) -> None:
     evidence = Evidence(jobs).healthy()
     evidence.lines("ledger/events.jsonl", SESSION, "{broken", "[]", "", RECALL)
     got = evidence.read()
-    assert [(r["line"], r["event"]) for r in got.tables["plugin_events"]] == [
+    assert [(r["line"], r["event"]) for r in rows_of(got, "plugin_events")] == [
         (1, "session_started"),
         (5, "prompt_recall"),
     ]
@@ -247,11 +254,11 @@ def test_files_are_taken_where_the_capture_says_but_never_outside(jobs: Jobs, tm
     (evidence.akm / "ledger" / "events.jsonl").unlink()
     evidence.lines("elsewhere/own.jsonl", SESSION, RECALL)
     evidence.capture(files=[{"role": "ledger", "path": "elsewhere/own.jsonl", "bytes": 1, "sha256": ""}])
-    assert len(evidence.read().tables["plugin_events"]) == 2
+    assert len(rows_of(evidence.read(), "plugin_events")) == 2
     (tmp_path / "outside.jsonl").write_text(json.dumps(SESSION))
     for path in ("../../../../../outside.jsonl", str(tmp_path / "outside.jsonl"), "..", "", None, 3):
         evidence.capture(files=[{"role": "ledger", "path": path}])
-        assert evidence.read().tables["plugin_events"] == []
+        assert rows_of(evidence.read(), "plugin_events") == []
 
 
 def test_links_inside_the_evidence_are_problems(jobs: Jobs, tmp_path: Path) -> None:
@@ -260,7 +267,7 @@ def test_links_inside_the_evidence_are_problems(jobs: Jobs, tmp_path: Path) -> N
     (evidence.akm / "ledger" / "events.jsonl").unlink()
     (evidence.akm / "ledger" / "events.jsonl").symlink_to(tmp_path / "secret")
     got = evidence.read()
-    assert got.tables["plugin_events"] == []
+    assert rows_of(got, "plugin_events") == []
     assert ("agent/akm/ledger/events.jsonl", "symlink") in {(rel, kind) for rel, kind, _, _ in got.problems}
 
 
@@ -268,7 +275,7 @@ def test_secrets_in_the_ledger_are_redacted(jobs: Jobs) -> None:
     key = "sk-" + "a1B2" * 8
     evidence = Evidence(jobs).healthy()
     evidence.lines("ledger/events.jsonl", {**SESSION, "input": {"args": {"token": "short", "text": f"use {key}"}}})
-    (row,) = evidence.read().tables["plugin_events"]
+    (row,) = rows_of(evidence.read(), "plugin_events")
     assert key not in row["data_json"]
     assert "short" not in row["data_json"]
 
@@ -323,7 +330,7 @@ def test_an_empty_trajectory_falls_back_to_the_stream(jobs: Jobs) -> None:
     lines = (json.dumps(e, separators=(",", ":")) for e in (start, use))
     (evidence.trial / "agent" / "opencode.txt").write_text("\n".join(lines))
     got = evidence.read()
-    (call,) = got.tables["tool_calls"]
+    (call,) = rows_of(got, "tool_calls")
     assert (call["source"], call["status"], call["error"], call["arguments_json"]) == (
         "opencode.txt",
         "error",
@@ -344,16 +351,16 @@ def test_steps_of_a_multi_step_trial_are_read_in_order(jobs: Jobs) -> None:
         verifier.mkdir()
         (verifier / "ctrf.json").write_text(json.dumps({"results": {"tests": [{"name": name, "status": "passed"}]}}))
     got = read_trial(TrialDir(str(trial), trial.name, ("result.json",), ("steps",), 0), "reward", 2**62)
-    assert [(c["index"], c["tool"]) for c in got.tables["tool_calls"]] == [(0, "t0"), (1, "t1")]
-    assert [(t["index"], t["name"]) for t in got.tables["tests"]] == [(0, "01-first"), (1, "02-second")]
+    assert [(c["index"], c["tool"]) for c in rows_of(got, "tool_calls")] == [(0, "t0"), (1, "t1")]
+    assert [(t["index"], t["name"]) for t in rows_of(got, "tests")] == [(0, "01-first"), (1, "02-second")]
 
 
 def usage(kind: str, **fields: Any) -> dict[str, Any]:
     return {"event_type": kind, "source": "user", "query": None, "entry_ref": None, "metadata": None, **fields}
 
 
-def call(verb: str, query: str | None = None, refs: tuple[str, ...] = (), tool: str | None = None) -> dict[str, Any]:
-    return {"tool": tool or f"akm_{verb}", "akm_verb": verb, "akm_query": query, "akm_refs": list(refs)}
+def use(verb: str, query: str | None = None, refs: tuple[str, ...] = (), tool: str | None = None) -> AkmUse:
+    return AkmUse(tool or f"akm_{verb}", "completed", None, AkmCall(verb, query, refs, answered=True))
 
 
 def test_automatic_or_by_the_model() -> None:
@@ -366,7 +373,7 @@ def test_automatic_or_by_the_model() -> None:
         usage("feedback", entry_ref="bench//skills/a", metadata='{"reason":"it helped"}'),
         usage("search", query="probe", source="audit"),
     ]
-    mark_automatic(rows, [call("curate", "asked by the model"), call("show", refs=("skills/a",))], known=True)
+    mark_automatic(rows, [use("curate", "asked by the model"), use("show", refs=("skills/a",))], known=True)
     assert [r.get("automatic") for r in rows] == [True, False, False, None, True, False, None]
 
 
@@ -374,5 +381,5 @@ def test_nothing_is_claimed_without_the_models_calls_or_with_shell_calls() -> No
     rows = [usage("curate", query="q")]
     mark_automatic(rows, [], known=False)
     assert rows[0]["automatic"] is None
-    mark_automatic(rows, [call("search", "x", tool="bash")], known=True)
+    mark_automatic(rows, [use("search", "x", tool="bash")], known=True)
     assert rows[0]["automatic"] is None

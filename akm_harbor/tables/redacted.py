@@ -1,0 +1,65 @@
+"""Take secrets out of whole Arrow columns: RE2 finds the few suspects, Python looks at those."""
+
+import json
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from akm_harbor.tables.redact import NAME_GATE, TEXT_GATE, redact_text, redact_value
+
+
+def redacted(
+    table: pa.Table, *, keep: Collection[str] = (), cuts: Mapping[str, int] | None = None, names: Collection[str] = ()
+) -> pa.Table:
+    """Redact every text column of a table.
+
+    Args:
+        table: any table.
+        keep: columns to leave alone: identities that other tables and readers join by.
+        cuts: column -> characters to keep, after redaction.
+        names: columns of JSON in which values under secret names go too.
+    """
+    for position, field in enumerate(table.schema):
+        if field.name in keep:
+            continue
+        column = table.column(position)
+        if pa.types.is_string(field.type):
+            changed = _texts(column, by_name=field.name in names)
+            limit = (cuts or {}).get(field.name)
+            if limit is not None:
+                changed = pc.utf8_slice_codeunits(changed, 0, limit)
+            table = table.set_column(position, field, changed)
+        elif pa.types.is_list(field.type) and pa.types.is_string(field.type.value_type):
+            table = table.set_column(position, field, _lists(column))
+    return table
+
+
+def _texts(column: pa.ChunkedArray, *, by_name: bool) -> pa.ChunkedArray:
+    """A text column without secrets; the column itself when nothing is suspect."""
+    suspect = pc.match_substring_regex(column, TEXT_GATE)
+    named = pc.match_substring_regex(column, NAME_GATE) if by_name else None
+    mask = suspect if named is None else pc.or_(suspect, named)
+    rows = pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()
+    if not rows:
+        return column
+    values = column.to_pylist()
+    for row in rows:
+        values[row] = redact_text(_by_name(values[row]) if by_name else values[row])
+    return pa.chunked_array([pa.array(values, type=column.type)])
+
+
+def _by_name(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text  # cut, or never JSON: its shapes are all there is to go by
+    return json.dumps(redact_value(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _lists(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    suspect = pc.match_substring_regex(pc.list_flatten(column), TEXT_GATE)
+    if not pc.any(suspect).as_py():
+        return column
+    values = [None if v is None else [t if t is None else redact_text(t) for t in v] for v in column.to_pylist()]
+    return pa.chunked_array([pa.array(values, type=column.type)])

@@ -13,8 +13,8 @@ from akm_harbor.canary.score import DEFAULT_K
 type Row = Mapping[str, Any]
 
 NEXT = {
-    Kind.RECALL: "Compare the lost anchors with the last consolidation's merges: akm-harbor canary merge-check, given the "
-    "bundle before and after it, names the merges that dropped words or references.",
+    Kind.RECALL: "Compare the lost anchors with the last consolidation's merges: akm-harbor canary merge-check, given "
+    "the bundle before and after it, names the merges that dropped words or references.",
     Kind.DECLINE: "The loss is spread over cycles: start with the anchors lost longest. If they were let go on "
     "purpose, retire the set with akm-harbor canary refresh.",
     Kind.ENTROPY: "Look for assets with the same description and tags; rewording has made them alike, or metadata "

@@ -58,7 +58,7 @@ def ask(
     for entry in entries:
         for source in entry.document.sources:
             followers.setdefault(reduced(source), []).append(entry.ref)
-        answers = []
+    answers = []
     for canary in canaries:
         # An undecodable row never becomes a result, in akm neither: the ones after it move up.
         found = [by_row[row_id] for row_id in search(db, index, canary.query, k) if row_id in by_row]

@@ -6,7 +6,7 @@ placing of those hits in the stretch is equally likely, whatever the probability
 among the last m are hypergeometric and no probability has to be estimated. A canary that was
 always or never found says nothing and drops out.
 
-The statistic is a whole number: the hits of the last m cycles, each counted 4 to 12 times by
+The statistic is a whole number: the hits of the last m cycles, each counted 3 to 15 times by
 how dependable the canary was over the stretch. Losing an anchor that always came up weighs
 more than missing one that flickers, and the finer grid lets the test reach the rate asked for.
 """
@@ -24,7 +24,7 @@ from scipy.stats import binom, hypergeom
 type Ints = NDArray[np.int64]
 type Floats = NDArray[np.float64]
 
-_LIGHT, _SPREAD = 4, 8
+_LIGHT, _SPREAD = 3, 12
 _CHUNK = 4_000_000
 """Complex numbers held at once (64 MB)."""
 
@@ -58,9 +58,9 @@ class Contrast:
 
 
 def dependability(n: int) -> Ints:
-    """How often one hit counts, by how many of the n cycles had one: 4 (none) to 12 (all)."""
+    """How often one hit counts, by how many of the n cycles had one: 3 (none) to 15 (all)."""
     hits = np.arange(n + 1)
-    return _LIGHT + (2 * _SPREAD * hits + n) // (2 * n)
+    return _LIGHT + (2 * _SPREAD * hits * hits + n * n) // (2 * n * n)
 
 
 @lru_cache(maxsize=64)

@@ -126,12 +126,13 @@ def rename(folder: Path) -> Run:
 
 
 def growth(folder: Path) -> Run:
-    """From 60 to 5,000 assets in ten cycles."""
+    """From 60 to 5,000 assets in five cycles."""
     run = Run("growth", healthy(seed=4), folder / "index.db")
-    for number in range(16):
+    for number in range(11):
         run.cycle()
         if number >= 5:
-            run.bundle.grow(round(60 * (5000 / 60) ** ((number - 4) / 10)) - len(run.bundle.assets))
+            wanted = 60 * (5000 / 60) ** (min(number - 4, 5) / 5)
+            run.bundle.grow(round(wanted) - len(run.bundle.assets))
     return run
 
 

@@ -74,8 +74,8 @@ STATIC = {
     ),
     "bundle-holds-answer": (
         lambda t: (
-            write(t / "solution/solve.sh", "#!/bin/sh\necho ready set go now >/app/answer.txt\n"),
-            write(t / "../../agents/bundles/works/knowledge/m.md", f"{ASSET}\necho ready set go now >/app/answer.txt\n"),
+            write(t / "solution/solve.sh", "#!/bin/sh\necho ready set go >/app/answer.txt\n"),
+            write(t / "../../agents/bundles/works/knowledge/m.md", f"{ASSET}\necho ready set go >/app/answer.txt\n"),
         ),
         "a line of works--gauge's solution",
     ),

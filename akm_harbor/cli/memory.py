@@ -130,6 +130,9 @@ def probe(
 
         _compare(compare, Gate(metric, at, max_loss, max_zero_hit_rise, max_name_dependent))
         return
+    from akm_harbor.memory.threads import one_thread
+
+    one_thread()
     from akm_harbor.memory.backends.registry import parse_arm
     from akm_harbor.memory.datasets.store import Store
     from akm_harbor.memory.probe import Settings

@@ -2,11 +2,11 @@
 
 import concurrent.futures
 import multiprocessing
-import os
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.memory.threads import one_thread
 from akm_harbor.memory.unit import Unit, UnitResult, run_unit
 
 _AHEAD = 3  # units waiting for each worker: bounds memory, keeps workers busy
@@ -29,9 +29,7 @@ def run_processes(units: Iterator[Numbered], jobs: int) -> Iterator[tuple[int, U
     Raises:
         AkmHarborError: workers keep dying.
     """
-    # Workers share the cores: one thread each in the numeric libraries.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    one_thread()
     waiting: dict[int, Unit] = {}
     for restart in range(_RESTARTS + 1):
         try:

@@ -12,6 +12,7 @@ from akm_harbor.canary.columns import CYCLES, QUERIES, RANKS
 from akm_harbor.canary.explain import NEXT, Lost, RankIndex
 from akm_harbor.canary.sources import Gathered
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.tables.columns import Table
 from akm_harbor.tables.problems import Problems
 
 type Row = Mapping[str, Any]
@@ -114,7 +115,7 @@ def analyse(found: Gathered, rule: Rule = Rule.CALIBRATED, settings: Settings = 
     Raises:
         AkmHarborError: there is not one cycle.
     """
-    cycles, queries, ranks = (found.rows[table.name] for table in (CYCLES, QUERIES, RANKS))
+    cycles, queries, ranks = (_whole(table, found.rows[table.name]) for table in (CYCLES, QUERIES, RANKS))
     names = sorted({row["store"] for row in cycles})
     if not names:
         reasons = "; ".join(f"{problem.detail}" for problem in found.problems) or "no cycle was recorded"
@@ -131,6 +132,12 @@ def analyse(found: Gathered, rule: Rule = Rule.CALIBRATED, settings: Settings = 
         _store(name, (_of(cycles, name), _of(queries, name), _of(ranks, name)), rule, settings) for name in names
     )
     return CanaryResult(stores, rule, settings, found.problems, tuple(found.sources))
+
+
+def _whole(table: Table, rows: Sequence[Row]) -> list[Row]:
+    """Rows with every declared column: what a source does not have is None, as in a dataset."""
+    names = table.names
+    return [row if len(row) == len(names) else {name: row.get(name) for name in names} for row in rows]
 
 
 def _of(rows: Sequence[Row], store: str) -> list[Row]:

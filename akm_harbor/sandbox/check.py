@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from akm_harbor.sandbox import root
-from akm_harbor.sandbox.failures import SandboxError, SandboxUnavailableError
+from akm_harbor.sandbox.failures import SandboxError, SandboxStartError, SandboxUnavailableError
 from akm_harbor.sandbox.places import Places
 
 _INSTALL = "Install bubblewrap, e.g. `apt-get install bubblewrap` or `dnf install bubblewrap`."
@@ -71,8 +71,12 @@ async def findings(where: Places, rootfs: Path | None = None) -> list[Finding]:
         base = root.given_root(rootfs, where.bases) if rootfs else root.host_root(where.bases)
         root.check_no_overlap(base, where.cache)
         found.append(await _trial(base, where))
+    except SandboxStartError as error:
+        found.append(Finding("a real sandbox", ok=False, detail=error.message, hint=_why_not(error.message)))
     except SandboxError as error:
-        found.append(Finding("a real sandbox", ok=False, detail=error.message, hint=error.hint or _why_not()))
+        found.append(
+            Finding("a real sandbox", ok=False, detail=f"{error.path}: {error.message}", hint=error.hint or "")
+        )
     return found
 
 
@@ -121,7 +125,12 @@ def _refused() -> str:
     return ""
 
 
-def _why_not() -> str:
+def _why_not(said: str = "") -> str:
+    if "mount overlay" in said and "Invalid argument" in said:
+        return (
+            "The cache has to lie on a local disk or a tmpfs, not on another overlay or a network drive: "
+            "try `--cache-dir /dev/shm/akm-sandbox` here and `--ek cache_dir=/dev/shm/akm-sandbox` with Harbor."
+        )
     if os.geteuid() == 0:
         return "Inside a container, start it with --privileged; outside, the kernel needs overlayfs."
     return (

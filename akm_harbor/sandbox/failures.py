@@ -13,6 +13,10 @@ class SandboxUnavailableError(SandboxError):
     """This machine cannot run the sandbox: not Linux, no bubblewrap, or the kernel refuses."""
 
 
+class SandboxStartError(SandboxError):
+    """The kernel or bubblewrap refused to build a sandbox."""
+
+
 class SandboxUnsupportedError(SandboxError):
     """The task asks for something the sandbox cannot honour (compose, allowlist, GPUs ...)."""
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self, cast, override
 
-from akm_harbor.sandbox.failures import SandboxError, SandboxTimeoutError
+from akm_harbor.sandbox.failures import SandboxError, SandboxStartError, SandboxTimeoutError
 from akm_harbor.sandbox.protocol import Bind, Command, Setup
 from akm_harbor.sandbox.supervisor import trees, wire
 
@@ -52,7 +52,7 @@ class Sandbox:
         """Start a supervisor and wait until its sandbox is up.
 
         Raises:
-            SandboxError: it could not be built; the message carries the reason. Its folder is gone then.
+            SandboxStartError: it could not be built; the message carries the reason. Its folder is gone then.
         """
         log = Path(setup.root) / "supervisor.log"
         sandbox: Self | None = None
@@ -68,7 +68,7 @@ class Sandbox:
                 await asyncio.shield(sandbox.stop(remove=True))
             trees.remove(setup.root)
             if isinstance(error, SandboxError | OSError | TimeoutError):
-                raise SandboxError(
+                raise SandboxStartError(
                     f"the sandbox could not be started: {_reason(said) or error}",
                     hint="`akm-harbor sandbox check` tells what this machine lacks.",
                 ) from error

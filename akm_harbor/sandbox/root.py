@@ -97,6 +97,8 @@ def given_root(rootfs: Path, bases: Path) -> Root:
             path=rootfs,
             hint="Give the folder that debootstrap or an unpacked image made.",
         )
+    if rootfs == Path("/"):
+        raise SandboxError("that is this machine's own root", path=rootfs, hint="Leave `rootfs` out to run on it.")
     details = rootfs.stat()
     identity = hashlib.sha256(
         f"{rootfs} {details.st_ino} {details.st_mtime_ns} {_resolver()} {_hosts()}".encode()

@@ -1,3 +1,5 @@
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +29,27 @@ def test_check_of_a_root_that_is_none(tmp_path: Path) -> None:
     done = runner.invoke(app, ["sandbox", "check", "--rootfs", str(tmp_path), "--cache-dir", str(tmp_path / "c")])
     assert done.exit_code == 1
     assert "not a root file system" in done.output
+
+
+def test_check_of_the_hosts_own_root(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["sandbox", "check", "--rootfs", "/", "--cache-dir", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "this machine's own root" in done.output
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_check_of_a_cache_that_cannot_hold_layers(tmp_path: Path) -> None:
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    script = (
+        f"cd {tmp_path} && mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged"
+        f" && exec {Path(sys.executable).parent}/akm-harbor sandbox check --cache-dir merged/cache"
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "The cache has to lie on a local disk or a tmpfs, not on another overlay" in done.stdout
 
 
 def test_clean(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ def without(document, *path):
         return {key: value for key, value in document.items() if key != head}
     return {**document, head: without(document[head], *rest)}
 
+
 def networks(name):
     value = given()["services"][name].get("networks")
     return None if value is None else sorted(value)

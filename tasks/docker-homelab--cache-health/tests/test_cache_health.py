@@ -18,6 +18,7 @@ def without(document, *path):
         return {key: value for key, value in document.items() if key != head}
     return {**document, head: without(document[head], *rest)}
 
+
 def words(test):
     """The probe's words, whichever of the three spellings is used."""
     if isinstance(test, str):

@@ -18,6 +18,7 @@ def without(document, *path):
         return {key: value for key, value in document.items() if key != head}
     return {**document, head: without(document[head], *rest)}
 
+
 def test_relay_reads_the_file():
     value = given()["services"]["relay"].get("env_file")
     items = value if isinstance(value, list) else [value]

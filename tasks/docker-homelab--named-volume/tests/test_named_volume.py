@@ -18,6 +18,7 @@ def without(document, *path):
         return {key: value for key, value in document.items() if key != head}
     return {**document, head: without(document[head], *rest)}
 
+
 def mount(item):
     """A mount in either syntax, as (kind, source, target)."""
     if isinstance(item, dict):

@@ -6,6 +6,7 @@ import akm_verify
 def given():
     return akm_verify.load_document("press.yaml")
 
+
 def test_head():
     head = {key: given().get(key) for key in ("inkwell", "press", "edition", "ports")}
     assert head == {"inkwell": 3, "press": "gazette", "edition": 1, "ports": ["9443/tls"]}
@@ -28,4 +29,5 @@ def test_nothing_else():
 
 
 def test_notes_are_as_before():
-    assert akm_verify.read_answer("notes.md").startswith("# gazette\n") and "40 requests" in akm_verify.read_answer("notes.md")
+    notes = akm_verify.read_answer("notes.md")
+    assert notes.startswith("# gazette\n") and "40 requests" in notes

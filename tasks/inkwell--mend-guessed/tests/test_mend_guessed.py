@@ -6,6 +6,7 @@ import akm_verify
 def given():
     return akm_verify.load_document("press.yaml")
 
+
 def test_health():
     assert given()["blot"] == {"path": "/ready", "every": 4, "miss": 2}
 

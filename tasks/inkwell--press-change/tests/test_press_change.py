@@ -6,6 +6,7 @@ import akm_verify
 def given():
     return akm_verify.load_document("press.yaml")
 
+
 def test_limit_is_doubled():
     assert akm_verify.compare(given(), {**BEFORE, "edition": 21, "nib": {"flow": 3600, "pool": 40}}) == []
 

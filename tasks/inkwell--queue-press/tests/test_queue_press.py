@@ -6,6 +6,7 @@ import akm_verify
 def given():
     return akm_verify.load_document("press.yaml")
 
+
 def test_head():
     head = {key: given().get(key) for key in ("inkwell", "press", "edition", "ports")}
     assert head == {"inkwell": 3, "press": "sorter", "edition": 1, "ports": ["7443/tls", "7080/http"]}

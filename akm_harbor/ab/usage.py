@@ -36,7 +36,7 @@ def usage_rows(
 
 def _row(column: tuple[str, str, str], a: pd.DataFrame, b: pd.DataFrame, level: float) -> UsageRow:
     name, title, unit = column
-    means = [arm.dropna(subset=[name]).groupby("task")[name].mean() for arm in (a, b)]
+    means = [arm[["task", name]].dropna().groupby("task")[name].mean() for arm in (a, b)]
     shared = means[0].index.intersection(means[1].index)
     left, right = (np.asarray(m.reindex(shared), dtype=np.float64) for m in means)
     known = [int(arm[name].notna().sum()) for arm in (a, b)]

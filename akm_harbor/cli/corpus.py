@@ -22,7 +22,7 @@ def _root(tasks: Path | None) -> Path:
 
 
 @app.command("lint", epilog="Example: akm-harbor corpus lint tasks/ --mutants 12")
-def lint_command(  # noqa: PLR0917
+def lint_command(
     tasks: TasksDir = None,
     bundles: BundlesDir = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Also run solutions, controls and near misses.")] = True,
@@ -36,7 +36,7 @@ def lint_command(  # noqa: PLR0917
     """Check that tasks measure what they say they measure. Exit 1 when something is found."""
     from rich.progress import Progress
 
-    from akm_harbor.corpus import lint, rig, rules_run
+    from akm_harbor.corpus import lint, rig
     from akm_harbor.errors import AkmHarborError
 
     groups = {"static", *(["run"] if run else []), *(["akm"] if akm else [])}
@@ -52,10 +52,10 @@ def lint_command(  # noqa: PLR0917
     corpus, findings = lint.read_corpus(root, bundles)
     with Progress(transient=True) as bar:
         step = bar.add_task("running tasks", total=len(corpus.tasks), visible=run)
-        rules_run.PLAN = rules_run.Plan(mutants or None, jobs, akm, lambda *_: bar.advance(step))
+        corpus.plan = lint.RunPlan(mutants or None, jobs, akm, lambda: bar.advance(step))
         findings += lint.run_rules(corpus, chosen)
     typer.echo(lint.report(findings, root), nl=False)
-    tried = rules_run.try_all(corpus) if any(one.group == "run" for one in chosen) else []
+    tried = list(corpus.tried.values())
     for result in tried:
         for mutant, why in result.excused:
             typer.echo(f"right as well: {mutant}  ({why})")

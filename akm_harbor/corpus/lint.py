@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from akm_harbor.corpus.bundle import Asset, assets, find_bundles_dir
+from akm_harbor.corpus.mutate import Mutant
 from akm_harbor.corpus.task import CorpusTask, read_task, task_folders
 from akm_harbor.errors import AkmHarborError
 
@@ -26,6 +27,38 @@ class Finding:
 
 
 @dataclass(slots=True)
+class RunPlan:
+    """How the rules that run something go about it.
+
+    Attributes:
+        most: near misses a task, at most; None for all.
+        jobs: tasks at a time.
+        akm: an akm to ask for the gold asset's rank.
+        on_task: called after each task.
+    """
+
+    most: int | None = 12
+    jobs: int = 2
+    akm: str | None = None
+    on_task: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class Tried:
+    """What running one task showed.
+
+    Attributes:
+        findings: what the rules say.
+        mutants: how many near misses were judged.
+        excused: near misses that are right answers too, each with the reason given.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    mutants: int = 0
+    excused: list[tuple[Mutant, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Corpus:
     """What the rules look at.
 
@@ -33,11 +66,15 @@ class Corpus:
         root: the folder of tasks.
         tasks: those that could be read.
         bundles_dir: where their bundles lie; None when there are none.
+        plan: how to run them.
+        tried: what running them showed, by folder; each is run once, however many rules ask.
     """
 
     root: Path
     tasks: list[CorpusTask]
     bundles_dir: Path | None
+    plan: RunPlan = field(default_factory=RunPlan)
+    tried: dict[Path, Tried] = field(default_factory=dict)
     _assets: dict[str, list[Asset]] = field(default_factory=dict)
 
     def assets(self, name: str) -> list[Asset] | None:

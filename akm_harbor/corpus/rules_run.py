@@ -6,55 +6,19 @@ import re
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from akm_harbor.corpus.lint import Corpus, Finding, rule
-from akm_harbor.corpus.mutate import Mutant, changed_files, mutants, sample, tokens
+from akm_harbor.corpus.lint import Corpus, Finding, Tried, rule
+from akm_harbor.corpus.mutate import changed_files, mutants, sample, tokens
 from akm_harbor.corpus.rig import Bench, Outcome, bench
 from akm_harbor.corpus.rules_text import visible_text
 from akm_harbor.corpus.task import CorpusTask
 from akm_harbor.errors import AkmHarborError
 
-
-@dataclass(slots=True)
-class Tried:
-    """What running one task showed.
-
-    Attributes:
-        findings: what the rules say.
-        mutants: how many near misses were judged.
-        excused: near misses that are right answers too, each with the reason given.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    mutants: int = 0
-    excused: list[tuple[Mutant, str]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Plan:
-    """How the run rules go about it; set by the command line.
-
-    Attributes:
-        most: near misses a task, at most; None for all.
-        jobs: tasks at a time.
-        akm: an akm to ask for the gold asset's rank.
-        on_task: called after each task.
-    """
-
-    most: int | None = 12
-    jobs: int = 2
-    akm: str | None = None
-    on_task: Callable[[CorpusTask, Tried], None] | None = None
-
-
-PLAN = Plan()
 # What joins told words into one token: an address, a pair, a path.
 _PARTS = re.compile(r"[@/:=,+]")
-_TRIED: dict[Path, Tried] = {}
 
 
 def _excuses(task: CorpusTask) -> dict[tuple[str, str], str]:
@@ -67,10 +31,11 @@ def _excuses(task: CorpusTask) -> dict[tuple[str, str], str]:
 
 
 def _try_mutants(
-    task: CorpusTask, place: Bench, before: dict[str, bytes], after: dict[str, bytes], tried: Tried
+    place: Bench, before: dict[str, bytes], after: dict[str, bytes], tried: Tried, most: int | None
 ) -> None:
+    task = place.task
     excuses = _excuses(task)
-    for mutant in sample(mutants(before, after), PLAN.most):
+    for mutant in sample(mutants(before, after), most):
         files = dict(after)
         if mutant.data is None:
             files.pop(mutant.file)
@@ -145,7 +110,7 @@ def try_task(corpus: Corpus, task: CorpusTask) -> Tried:
             for token in _underivable(corpus, task, pristine.files, solved.files):
                 tried.findings.append(Finding("not-derivable", task.path, f"`{token}` is told nowhere"))
             _try_scripts(task, place, tried)
-            _try_mutants(task, place, pristine.files, solved.files, tried)
+            _try_mutants(place, pristine.files, solved.files, tried, corpus.plan.most)
         except (AkmHarborError, OSError, tomllib.TOMLDecodeError, KeyError) as error:
             tried.findings.append(Finding("oracle-fails", solve, str(error)))
     return tried
@@ -153,21 +118,15 @@ def try_task(corpus: Corpus, task: CorpusTask) -> Tried:
 
 def try_all(corpus: Corpus) -> list[Tried]:
     """Run every task once, however many rules ask."""
-    todo = [task for task in corpus.tasks if task.path not in _TRIED]
+    todo = [task for task in corpus.tasks if task.path not in corpus.tried]
 
     def one(task: CorpusTask) -> None:
-        _TRIED[task.path] = try_task(corpus, task)
-        if PLAN.on_task:
-            PLAN.on_task(task, _TRIED[task.path])
+        corpus.tried[task.path] = try_task(corpus, task)
+        corpus.plan.on_task()
 
-    with ThreadPoolExecutor(PLAN.jobs) as pool:
+    with ThreadPoolExecutor(corpus.plan.jobs) as pool:
         list(pool.map(one, todo))
-    return [_TRIED[task.path] for task in corpus.tasks]
-
-
-def forget() -> None:
-    """Forget earlier runs, e.g. because files changed."""
-    _TRIED.clear()
+    return [corpus.tried[task.path] for task in corpus.tasks]
 
 
 def _found(corpus: Corpus, name: str) -> Iterator[Finding]:
@@ -291,13 +250,13 @@ _GOOD_RANK = 5
 )
 def gold_hard_to_find(corpus: Corpus) -> Iterator[Finding]:
     """Akm finds the gold asset among the first five by the task's keywords."""
-    if PLAN.akm is None or corpus.bundles_dir is None:
+    if corpus.plan.akm is None or corpus.bundles_dir is None:
         return
     for task in corpus.tasks:
         if not task.gold_ref or corpus.assets(task.text("bundle")) is None:
             continue
         query = " ".join(task.texts("keywords")) or task.name.replace("-", " ")
-        rank = gold_rank(PLAN.akm, corpus.bundles_dir / task.text("bundle"), query, task.gold_ref)
+        rank = gold_rank(corpus.plan.akm, corpus.bundles_dir / task.text("bundle"), query, task.gold_ref)
         if rank is None or rank > _GOOD_RANK:
             where = "not among the first 10" if rank is None else f"at rank {rank}"
             yield Finding("gold-hard-to-find", task.path / "task.toml", f"`akm search {query}` has it {where}")

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from akm_harbor.corpus import lint, rules_run
+from akm_harbor.corpus import lint
 from akm_harbor.resources import resource
 
 BIN = Path(sys.executable).parent
@@ -55,10 +55,9 @@ def main() -> int:
     corpus, findings = lint.read_corpus(resource("tasks"))
     findings += lint.run_rules(corpus, lint.select({"static"}))
     good.append(line("static lint", f"{time.monotonic() - started:.1f} s", "5 s", ok=time.monotonic() - started <= 5))
-    rules_run.PLAN.most = 12
     started = time.monotonic()
     findings += lint.run_rules(corpus, lint.select({"run"}))
-    tried = sum(one.mutants for one in rules_run.try_all(corpus))
+    tried = sum(one.mutants for one in corpus.tried.values())
     seconds = time.monotonic() - started
     good.append(line("near misses", f"{tried} in {seconds:.0f} s", "300 or more", ok=tried >= 300))
     good.append(line("findings", str(len(findings)), "0", ok=not findings))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from akm_harbor.corpus import lint, rules_run
+from akm_harbor.corpus import lint
 from akm_harbor.corpus.new import new_task
 from akm_harbor.errors import AkmHarborError
 
@@ -15,7 +15,6 @@ from .support import ASSET, write
 def test_a_new_task_passes_the_linter(tmp_path, verifier, gold):
     write(tmp_path / "agents/bundles/works/knowledge/gauges.md", ASSET)
     new_task(tmp_path / "tasks", "works--gauge", bundle="works", gold_ref=gold, verifier=verifier)
-    rules_run.forget()
     corpus, findings = lint.read_corpus(tmp_path / "tasks")
     findings += lint.run_rules(corpus, lint.select({"static", "run"}))
     assert lint.report(findings, tmp_path) == ""

@@ -5,19 +5,21 @@ docs/sandbox.md for what the sandbox keeps apart and what it does not.
 """
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, override
 
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
+from harbor.models.task.config import NetworkMode
 
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.sandbox import check, dockerfile, environ, image, root, transfer
@@ -59,7 +61,9 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         self._binds_changed = False
         self._sandbox_is_single_user = sys.platform == "linux" and os.geteuid() != 0
         check.linux()
-        if "auto_mounting" in inspect.signature(BaseEnvironment.__init__).parameters:
+        self._phases_left = 0
+        self._reset_due = False
+        if "auto_mounting" in inspect.signature(BaseEnvironment.__init__).parameters:  # since Harbor 0.25
             kwargs.setdefault("auto_mounting", True)
         super().__init__(*args, **kwargs)
 
@@ -149,7 +153,7 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         base = await asyncio.to_thread(self._base, where)
         root.check_no_overlap(base, where.cache)
         self._image = await image.ensure(self.environment_dir, base, where, self._setup, force=force_build)
-        for note in (_PURPOSE, *self._image.plan.notes):
+        for note in (_PURPOSE, *self._notes()):
             # Every trial.log has them all; the console tells each once a process.
             self.logger.log(logging.DEBUG if note in _TOLD else logging.INFO, "sandbox: %s", note)
             _TOLD.add(note)
@@ -160,6 +164,13 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         if workdir := self.task_env_config.workdir:
             await self._sandbox.run(["mkdir", "-p", "--", workdir], env={"PATH": dockerfile.DEFAULT_PATH})
+        await self._upload_environment_dir_after_start()
+
+    def _notes(self) -> list[str]:
+        notes = list(self._image.plan.notes) if self._image else []
+        if wanted := self.task_env_config.docker_image:
+            notes.append(f"the image {wanted} is ignored: the sandbox runs on its own base")
+        return notes
 
     def _base(self, where: Places) -> root.Root:
         return root.given_root(self._rootfs, where.bases) if self._rootfs else root.host_root(where.bases)
@@ -201,24 +212,43 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]
             await self._sandbox.stop(remove=delete)
             self._sandbox = None
 
+    # No process of the agent may live into verification. Harbor calls `prepare_logs_for_host`
+    # when the agent's phase is over, also after a time-out, before anything is collected or
+    # verified; where a job's own mounts keep it from doing so, the phase's end is seen below.
+
     @override
     async def prepare_logs_for_host(self) -> None:
-        # Harbor calls this when the agent's phase is over, also after a time-out, before
-        # anything is collected or verified: what the agent left running ends here.
+        self._reset_due = True
         if self._sandbox is not None:
-            await self._sandbox.reset()
+            await self._running()
+
+    @override
+    @contextlib.contextmanager
+    def with_default_user(self, user: str | int | None) -> Generator[None]:
+        with super().with_default_user(user):
+            try:
+                yield
+            finally:
+                self._phases_left += 1
+                self._reset_due = (
+                    self._phases_left > 1
+                )  # the first is the set-up, which may leave helpers for the agent
 
     @override
     async def _apply_network_policy(self, network_policy: Any) -> None:
-        """Nothing to do: every command enters the network its moment's policy asks for."""
+        # A command enters the network its moment's policy asks for; one left in the
+        # background would keep a network that is over.
+        if network_policy.network_mode != NetworkMode.PUBLIC and self._sandbox is not None:
+            self._reset_due = True
+            await self._running()
 
     # -- commands and files ---------------------------------------------------------------
 
     async def _running(self) -> Sandbox:
         if self._sandbox is None:
             raise SandboxError("the sandbox is not running")
-        if self._binds_changed:
-            self._binds_changed = False
+        if self._binds_changed or self._reset_due:
+            self._binds_changed = self._reset_due = False
             await self._sandbox.reset(self._binds())
         return self._sandbox
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a plain script
-from tests.sandbox.support import harbor_command, harbor_environment, make_task  # noqa: E402
+from tests.sandbox.support import harbor_command, harbor_environment, make_task
 
 JOB_TARGET = 3.0
 OVERHEAD_TARGET = 0.15

@@ -115,8 +115,11 @@ def test_network_by_policy(started: Started) -> None:
     async def use(env: Any) -> None:
         host = await sh(env, interfaces)
         assert len(host.split()) > 1
+        await sh(env, "while :; do date +%N > /app/beat; sleep 0.02; done >/dev/null 2>&1 &")
         await env.set_network_policy(offline)
         assert await sh(env, interfaces) == "lo"
+        last = await sh(env, "cat /app/beat")
+        assert await sh(env, "sleep 0.2; cat /app/beat") == last, "what was started with network must not go on"
         # loopback works, and lasts from one command to the next
         serve = "import http.server as h; h.HTTPServer(('127.0.0.1', 8), h.SimpleHTTPRequestHandler).serve_forever()"
         await sh(env, f'setsid python3 -c "{serve}" >/dev/null 2>&1 &')
@@ -238,6 +241,23 @@ def test_a_background_process_lives_until_the_phase_ends(started: Started) -> No
         await env.prepare_logs_for_host()
         last = await sh(env, "cat /app/beat")
         assert await sh(env, "sleep 0.2; cat /app/beat") == last
+
+    started(use)
+
+
+def test_a_phase_ends_without_harbors_call_too(started: Started) -> None:
+    """Mounts of a job's own over /logs/agent keep Harbor from telling when the agent is over."""
+
+    async def use(env: Any) -> None:
+        with env.with_default_user(None):  # set-up: it may start helpers for the agent
+            await sh(env, "while :; do date +%N > /app/helper; sleep 0.02; done >/dev/null 2>&1 &")
+        with contextlib.suppress(TimeoutError), env.with_default_user(None):
+            first = await sh(env, "sleep 0.2; cat /app/helper")
+            assert await sh(env, "sleep 0.2; cat /app/helper") != first
+            await sh(env, "while :; do date +%N > /app/agent; sleep 0.02; done >/dev/null 2>&1 & sleep 0.1")
+            raise TimeoutError
+        last = await sh(env, "cat /app/helper /app/agent")
+        assert await sh(env, "sleep 0.2; cat /app/helper /app/agent") == last
 
     started(use)
 
@@ -373,7 +393,9 @@ def test_an_image_needs_a_dockerfile_or_a_rootfs(environment: Callable[..., Any]
         environment(None, config={"docker_image": "debian:12"})
     with pytest.raises(SandboxUnsupportedError, match="no environment/Dockerfile"):
         environment(None)
-    environment(None, config={"docker_image": "debian:12"}, rootfs=tmp_path)
+    assert environment(None, config={"docker_image": "debian:12"}, rootfs=tmp_path)._notes() == [
+        "the image debian:12 is ignored: the sandbox runs on its own base"
+    ]
 
 
 def test_allowlist_and_options(environment: Callable[..., Any]) -> None:

@@ -2,7 +2,7 @@
 //
 //   bun prepare.js <spec file>
 //
-// spec: { akm, index: bool, out, dirs: {config, data, cache, state}, scratch }
+// spec: { akm, plugin, index: bool, out, dirs: {config, data, cache, state}, scratch }
 // Writes index.json (akm's own output) and selfcheck.json ({ok, detail, ...}) to
 // `out` and prints {index, selfcheck, timings} as its last line. Every akm call here is marked
 // as the harness's own, and the check runs on copies of akm's folders, so that
@@ -14,8 +14,13 @@ const spec = JSON.parse(readFileSync(process.argv[2], "utf8"))
 const timings = {}
 const marked = { ...process.env, AKM_EVENT_SOURCE: "audit" }
 
-const akm = async (args, env) => {
-  const child = Bun.spawn([spec.akm, ...args], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" })
+const call = async (command, args, env) => {
+  let child
+  try {
+    child = Bun.spawn([command, ...args], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" })
+  } catch (error) {
+    return { args, code: 127, stdout: "", stderr: String(error?.message ?? error), json: () => null }
+  }
   const timer = setTimeout(() => child.kill("SIGKILL"), 60_000)
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
@@ -32,6 +37,14 @@ const akm = async (args, env) => {
   return { args, code, stdout: stdout.slice(0, 2000), stderr: stderr.slice(0, 2000), json: () => json }
 }
 
+const akm = (args, env) => call(spec.akm, args, env)
+
+// A plugin that can't be imported leaves opencode running as a baseline: see it now.
+const importPlugin = (env) => {
+  const own = { TMPDIR: spec.scratch, XDG_STATE_HOME: spec.scratch }
+  return call(process.execPath, ["--no-install", "-e", "await import(process.argv[1])", spec.plugin], { ...env, ...own })
+}
+
 const timed = async (step, work) => {
   const start = performance.now()
   try {
@@ -42,10 +55,10 @@ const timed = async (step, work) => {
 }
 
 const buildIndex = async () => {
-  const call = await akm(["index", "--format", "json"], marked)
-  writeFileSync(join(spec.out, "index.json"), `${JSON.stringify(call.json() ?? call, null, 2)}\n`)
-  const entries = Number(call.json()?.totalEntries ?? 0)
-  return { ok: call.code === 0 && call.json() !== null, total_entries: entries, detail: call.code === 0 ? "" : call.stderr.slice(0, 300) }
+  const done = await akm(["index", "--format", "json"], marked)
+  writeFileSync(join(spec.out, "index.json"), `${JSON.stringify(done.json() ?? done, null, 2)}\n`)
+  const entries = Number(done.json()?.totalEntries ?? 0)
+  return { ok: done.code === 0 && done.json() !== null, total_entries: entries, detail: done.code === 0 ? "" : done.stderr.slice(0, 300) }
 }
 
 const onCopy = () => {
@@ -65,15 +78,21 @@ const check = async () => {
   const env = onCopy()
   // An empty query lists what is indexed; the first read builds a missing index, here
   // on the copy, and only then can info count it.
+  const plugin = importPlugin(env)
   const version = akm(["--version"], env)
   const search = await akm(["search", "", "--limit", "1", "--format", "json", "--no-track-usage"], env)
   const info = await akm(["info", "--format", "json"], env)
-  const calls = [await version, search, info]
+  const imported = { ...(await plugin), args: ["plugin", "import"] }
+  const calls = [await version, search, info, imported]
   const hits = search.json()?.hits?.length ?? 0
   const entries = Number(info.json()?.indexStats?.entryCount ?? 0)
-  const failed = calls.find((call) => call.code !== 0)
+  const failed = calls.find(({ code }) => code !== 0)
+  if (failed === imported) {
+    const why = imported.stderr.split("\n").find((line) => /error|cannot/i.test(line)) ?? imported.stderr
+    return { ok: false, detail: `the plugin can't be imported: ${why}`.slice(0, 300), calls }
+  }
   if (failed) return { ok: false, detail: `akm ${failed.args[0]}: exit ${failed.code}: ${failed.stderr || failed.stdout}`.slice(0, 300), calls }
-  if (hits === 0 || entries === 0) return { ok: false, detail: `akm answers but holds nothing: ${entries} entries, ${hits} hits`, calls }
+  if (hits === 0 || entries === 0) return { ok: false, detail: `akm answers but holds nothing: ${entries} entries, ${hits} hits`, empty: true, calls }
   return { ok: true, detail: `${entries} entries`, calls }
 }
 
@@ -83,4 +102,4 @@ const selfcheck = await timed("selfcheck", check)
 const version = selfcheck.calls[0]?.stdout?.match(/\d+\.\d+\.\d+\S*/)?.[0] ?? null
 writeFileSync(join(spec.out, "selfcheck.json"), `${JSON.stringify(selfcheck, null, 2)}\n`)
 rmSync(spec.scratch, { recursive: true, force: true })
-console.log(JSON.stringify({ index, selfcheck: { ok: selfcheck.ok, detail: selfcheck.detail }, akm_version: version, timings }))
+console.log(JSON.stringify({ index, selfcheck: { ...selfcheck, calls: undefined }, akm_version: version, timings }))

@@ -10,25 +10,97 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import yaml
 
 from akm_harbor.agent.toolchain import INFO, Toolchain, content_digest
-from akm_harbor.resources import data_root
-from akm_harbor.sandbox.model.policy import Policy
-from akm_harbor.sandbox.model.policy_file import load_policy
+from akm_harbor.sandbox.model.policy import Call, Cut, Delivered, Fault, Policy, Rule, Turn
 from akm_harbor.sandbox.model.server import ScriptedModel
 
 HARBOR = Path(sys.executable).parent / "harbor"
-KEEP_CORES = "drillbit--keep-cores"
-HEALTH_PROBE = "inkwell--health-probe"
+PORT, PLAIN = "zorbl--port", "plain--hello"
 
 
-def certain_policy() -> Policy:
-    """The demo's policy without its dice: whoever is given the rule book knows the answer."""
-    policy = load_policy(data_root() / "arms" / "demo-policy.yaml")
-    rules = [msgspec.structs.replace(rule, success=1.0) for rule in policy.rules]
-    return msgspec.structs.replace(policy, rules=rules)
+def bash(command: str, *, say: str = "", cut: dict[str, Cut] | None = None) -> Turn:
+    """One bash call by the model."""
+    return Turn(say=say, cut=cut or {}, call=Call(tool="bash", args={"command": command, "description": "do it"}))
+
+
+def policy(*rules: Rule, faults: Sequence[Fault] = ()) -> Policy:
+    """Who was given the port writes it, who can look it up does, the rest guess; anybody can say hello."""
+    number = Cut(source="text", pattern=r"[Tt]he zorbl port is (\d+)")
+    ref = Cut(source="tool_result", tool="akm_curate", pattern=r'"ref":\s*"([^"]*port)"')
+    standard = [
+        Rule(
+            name="knows",
+            task="port",
+            delivered=Delivered(text="zorbl port is"),
+            turns=[bash("echo {{port}} > port.txt", cut={"port": number}), Turn(say="Done.")],
+        ),
+        Rule(
+            name="looks-up",
+            task="port",
+            delivered=Delivered(tools=["akm_curate", "akm_show"]),
+            turns=[
+                Turn(say="Let me look.", call=Call(tool="akm_curate", args={"query": "zorbl port"})),
+                Turn(cut={"ref": ref}, call=Call(tool="akm_show", args={"ref": "{{ref}}"})),
+            ],
+        ),
+        Rule(name="guesses", task="port", turns=[bash("echo 80 > port.txt"), Turn(say="A guess.")]),
+        Rule(name="greets", task="hello", turns=[bash("echo hello > hello.txt"), Turn(say="Done.")]),
+    ]
+    tasks = {"port": r"zorbl port", "hello": r"Write hello"}
+    return Policy(version=1, tasks=tasks, rules=[*rules, *standard], faults=list(faults))
+
+
+def write_task(
+    folder: Path, name: str, instruction: str, check: str, *, timeout: float = 300.0, image: str = ""
+) -> None:
+    """One Harbor task that needs nothing but a shell."""
+    task = folder / name
+    for part in ("environment", "tests"):
+        (task / part).mkdir(parents=True)
+    (task / "task.toml").write_text(
+        f'schema_version = "1.4"\n[task]\nname = "test/{name}"\n'
+        '[metadata]\ndomain = "zorbl"\nfamily = "zorbl/port"\nbundle = "zorbl"\ngold_ref = "knowledge/port"\n'
+        f"[agent]\ntimeout_sec = {timeout}\n"
+    )
+    (task / "instruction.md").write_text(f"{instruction}\n")
+    (task / "environment" / "Dockerfile").write_text(f"FROM {image or 'debian:bookworm-slim'}\nWORKDIR /app\n")
+    (task / "tests" / "test.sh").write_text(
+        "#!/bin/bash\nbefore=$(cat /app/ticks 2>/dev/null | wc -l); sleep 0.6\n"
+        'after=$(cat /app/ticks 2>/dev/null | wc -l); echo "ticks $before $after"\n'
+        f"if {check}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
+    )
+
+
+def zorbl_tasks(folder: Path, *, timeout: float = 300.0, image: str = "") -> Path:
+    """Two tasks: one whose answer is in its bundle and nowhere else, one that needs no notes."""
+    tasks = folder / "tasks"
+    write_task(
+        tasks,
+        PORT,
+        "Write the zorbl port into the file port.txt.",
+        '[ "$(cat /app/port.txt)" = 4117 ]',
+        timeout=timeout,
+        image=image,
+    )
+    write_task(
+        tasks,
+        PLAIN,
+        "Write hello into the file hello.txt.",
+        '[ "$(cat /app/hello.txt)" = hello ]',
+        timeout=timeout,
+        image=image,
+    )
+    notes = folder / "agents" / "bundles" / "zorbl" / "knowledge"
+    notes.mkdir(parents=True)
+    (notes / "port.md").write_text(
+        "---\ndescription: on which port zorbl listens\ntags: [zorbl, port]\n---\n# Port\n\nThe zorbl port is 4117.\n"
+    )
+    (notes / "colour.md").write_text(
+        "---\ndescription: the colour of zorbl\ntags: [zorbl]\n---\n# Colour\n\nzorbl is teal.\n"
+    )
+    return tasks
 
 
 def agent(kind: str, arm: str, model: ScriptedModel, **kwargs: Any) -> dict[str, Any]:
@@ -50,9 +122,9 @@ def run_job(
     folder: Path,
     name: str,
     agents: Sequence[dict[str, Any]],
-    tasks: Sequence[str] = (KEEP_CORES,),
+    tasks: Sequence[str] = (PORT,),
     *,
-    tasks_dir: Path | None = None,
+    tasks_dir: Path,
     harbor: Path = HARBOR,
     **settings: Any,
 ) -> Path:
@@ -65,7 +137,7 @@ def run_job(
         "quiet": True,
         "environment": {"import_path": "akm_harbor:SandboxEnvironment"},
         "agents": list(agents),
-        "datasets": [{"path": str(tasks_dir or data_root() / "tasks"), "task_names": list(tasks)}],
+        "datasets": [{"path": str(tasks_dir), "task_names": list(tasks)}],
         **settings,
     }
     config = folder / f"{name}.yaml"

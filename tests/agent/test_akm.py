@@ -9,7 +9,8 @@ GOOD = {"ok": True, "total_entries": 4, "detail": ""}
 EMPTY = {"ok": True, "total_entries": 0, "detail": ""}
 FAILED = {"ok": False, "total_entries": 0, "detail": "exit 78"}
 WELL = {"ok": True, "detail": "4 entries"}
-ILL = {"ok": False, "detail": "akm answers but holds nothing: 0 entries, 0 hits"}
+ILL = {"ok": False, "detail": "akm answers but holds nothing: 0 entries, 0 hits", "empty": True}
+NO_PLUGIN = {"ok": False, "detail": "the plugin can't be imported: Cannot find module"}
 
 
 def prepared(index: dict[str, object] | None, selfcheck: dict[str, object]) -> Prepared:
@@ -33,7 +34,9 @@ def test_a_healthy_akm_passes() -> None:
     prepared(None, WELL).require_healthy(files=4)
 
 
-@pytest.mark.parametrize(("index", "selfcheck"), [(EMPTY, ILL), (EMPTY, WELL), (FAILED, ILL), (GOOD, ILL), (None, ILL)])
+@pytest.mark.parametrize(
+    ("index", "selfcheck"), [(EMPTY, ILL), (EMPTY, WELL), (FAILED, ILL), (GOOD, ILL), (None, ILL), (GOOD, NO_PLUGIN)]
+)
 def test_a_broken_treatment_never_passes(index: dict[str, object] | None, selfcheck: dict[str, object]) -> None:
     with pytest.raises(SelfCheckError, match="selfcheck"):
         prepared(index, selfcheck).require_healthy(files=4)
@@ -43,6 +46,8 @@ def test_a_bundle_that_is_meant_to_be_empty_is_no_failure_but_a_broken_akm_is() 
     prepared(EMPTY, ILL).require_healthy(files=0)
     with pytest.raises(SelfCheckError):
         prepared(FAILED, ILL).require_healthy(files=0)
+    with pytest.raises(SelfCheckError, match="imported"):
+        prepared(EMPTY, NO_PLUGIN).require_healthy(files=0)
 
 
 def test_the_scripts_last_line_is_read() -> None:

@@ -50,6 +50,14 @@ need() {
   $2: $3"
 }
 
+# need_module MODULE DEBIAN-PACKAGE WHY: the same for a module of the system's own python3.
+need_module() {
+    /usr/bin/python3 -c "import $1" >/dev/null 2>&1 && return 0
+    wanted="$wanted $2"
+    missing="$missing
+  $2: $3"
+}
+
 if [ ! -x "$venv/bin/python" ] || ! good_python "$venv/bin/python"; then
     python=$(find_python) || fail "no Python >= 3.12 with venv was found.
   Debian 13 / Ubuntu 24.04:  apt-get install python3 python3-venv
@@ -74,7 +82,9 @@ case $(uname -s) in
 Linux)
     need bwrap bubblewrap "runs trials without Docker; without it the demo shows recorded trials"
     need npm npm "fetches opencode and bun by exact version; without it the demo shows recorded trials"
+    need_module yaml python3-yaml "verifiers of the sandbox compare YAML with it"
     if [ "$kind" = dev ]; then
+        need_module pytest python3-pytest "judges the tasks whose verifier is pytest"
         command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 ||
             need chromium chromium "opens the reports in the browser tests"
     fi

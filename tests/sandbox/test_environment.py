@@ -290,10 +290,11 @@ def test_processes_that_start_each_other_again_end(started: Started) -> None:
 
     async def use(env: Any) -> None:
         script = (
-            "import os, time\nfor _ in range(200):\n    if os.fork(): time.sleep(0.05); os._exit(0)\n    os.setsid()"
+            "import os, time\nfor _ in range(400):\n    if os.fork(): time.sleep(0.05); os._exit(0)\n    os.setsid()"
         )
-        await env.exec(f"for i in 1 2 3 4 5; do setsid python3 -c {shlex.quote(script)} & done; sleep 0.3")
-        assert int(await sh(env, "ls -d /proc/[0-9]* | wc -l")) > 7
+        await env.exec(f"for i in 1 2 3 4 5; do setsid python3 -c {shlex.quote(script)} & done")
+        while int(await sh(env, "ls -d /proc/[0-9]* | wc -l")) <= 8:
+            await asyncio.sleep(0.02)
         await env.prepare_logs_for_host()
         assert int(await sh(env, "ls -d /proc/[0-9]* | wc -l")) < 8
 

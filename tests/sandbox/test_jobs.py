@@ -1,5 +1,7 @@
 """Real Harbor jobs with the oracle in the sandbox, through the command line."""
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,14 +59,19 @@ def test_tasks_of_many_kinds_reach_their_reward(
     make_task(tasks / "resources", toml="[environment]\ncpus = 1\nmemory_mb = 512\nstorage_mb = 100\n")
     make_task(tasks / "workdir", toml='[environment]\nworkdir = "/elsewhere"\n', solve="pwd > /tmp/at", test=(
         f'[ "$(cat /tmp/at)" = /elsewhere ] && {PASS} || echo 0 > /logs/verifier/reward.txt'))  # fmt: skip
+    expected = {task.name for task in tasks.iterdir()}
+    if os.geteuid() != 0:  # then there is a single user, and these two are refused
+        expected -= {"build", "users"}
+        for name in ("build", "users"):
+            shutil.rmtree(tasks / name)
     done, job = run_job(tasks)
     assert done.returncode == 0, done.stdout + done.stderr
     got = results(job)
-    assert {name: result.reward for name, result in got.items()} == dict.fromkeys(
-        ("build", "offline", "offline-agent", "users", "resources", "workdir"), 1.0
-    ), [(result.exception, (result.folder / "trial.log").read_text()[-2000:]) for result in got.values()]
-    assert "for demos, tests and CI" in (got["build"].folder / "trial.log").read_text()
-    assert "FROM debian:bookworm is ignored" in (got["build"].folder / "trial.log").read_text()
+    assert {name: result.reward for name, result in got.items()} == dict.fromkeys(expected, 1.0), [
+        (result.exception, (result.folder / "trial.log").read_text()[-2000:]) for result in got.values()
+    ]
+    assert "for demos, tests and CI" in (got["offline"].folder / "trial.log").read_text()
+    assert "FROM debian:bookworm is ignored" in (got["offline"].folder / "trial.log").read_text()
     assert nothing_left() == []
 
 

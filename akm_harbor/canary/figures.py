@@ -237,8 +237,8 @@ def churn(store: StoreResult, window: int) -> Markup | None:
     ]
     with figure(_WIDTH, 3.0) as (drawn, axes):
         bars, line = _panels(drawn, axes, (1, 1))
-        width = (times[-1] - times[0]) / max(1, len(times)) * 0.7 if len(times) > 1 else 0.7
-        bars.bar(times, accepted, width=width, color="#c8d3dc", edgecolor=SOFT, lw=0.5)
+        bars.fill_between(times, accepted, step="mid", color="#c8d3dc", lw=0)  # bars, but one shape for years of them
+        bars.set_ylim(0, max(accepted) * 1.1)
         bars.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
         bars.set_ylabel("accepted\nchanges")
         line.axhline(0, color=SOFT, lw=0.8)

@@ -16,6 +16,8 @@ NOT_WORD = re.compile(f"[^a-zA-Z0-9_{_SPACE}]")
 
 def words(text: str) -> list[str]:
     """Split on white space as a split on a run of it does in JavaScript, without the empty pieces."""
+    if text.isascii() and text.isprintable():
+        return text.split()  # only blanks to split at, and several times faster
     return [word for word in SPACE_RUN.split(text) if word]
 
 

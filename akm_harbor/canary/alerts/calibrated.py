@@ -17,12 +17,22 @@ violations are facts and churn is advice; neither takes part in the rate.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from akm_harbor.canary.alerts.exact import Contrast, Ints, correlations, excess_p, lower_p, share, smallest_p
+from akm_harbor.canary.alerts.exact import (
+    Contrast,
+    Correlations,
+    Ints,
+    correlations,
+    excess_p,
+    lower_p,
+    share,
+    smallest_p,
+)
 from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Kind, Rule, Settings
 from akm_harbor.canary.alerts.rows import Cycle
 
@@ -67,6 +77,17 @@ def contrasts(position: int, window: int) -> tuple[Contrast, ...]:
     return tuple(made)
 
 
+@lru_cache(maxsize=1024)
+def _design(position: int, window: int) -> Correlations:
+    return correlations(contrasts(position, window))
+
+
+def design(position: int, window: int) -> Correlations:
+    """Correlations of a cycle's contrasts. Once the first cycles are out of reach of the others, they stay the same."""
+    settled = _EARLY + _LATE + _RECENT + _RECENT_REFERENCE + window
+    return _design(min(position, settled), window)
+
+
 def still_down(drop: Ints, spared: int) -> NDArray[np.bool_]:
     """Whether recall is down even without the `spared` canaries that lost most; shape (series,).
 
@@ -86,11 +107,11 @@ def evaluate(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> Evaluate
     family: list[float | None] = []
     for position, cycle in enumerate(cycles):
         shape = _shape(cycles, position, settings)
-        found = _shared(tested[position], canaries, shape, settings) or _churn(
-            cycles, position, tested[position], settings
-        )
+        mine = tested[position]
+        correlated = design(position, settings.window) if mine else ()
+        found = _shared(mine, correlated, canaries, shape, settings) or _churn(cycles, position, mine, settings)
         alerts.append(tuple(sorted((*_facts(cycle, settings), *found), key=lambda alert: list(Kind).index(alert.kind))))
-        family.append(_family_p(tested[position]))
+        family.append(smallest_p(min(one.p for one in mine), correlated) if mine else None)
     judged = tuple(position >= MIN_REFERENCE for position in range(len(cycles)))
     return Evaluated(Rule.CALIBRATED, tuple(alerts), judged, tuple(family))
 
@@ -143,25 +164,24 @@ def _counts(hits: Ints, asked: Ints, wanted: Sequence[Contrast]) -> tuple[Ints, 
     return between(summed, before) * whole, between(summed, now) * whole
 
 
-def _family_p(tested: Sequence[_Tested]) -> float | None:
-    if not tested:
-        return None
-    smallest = min(one.p for one in tested)
-    return smallest_p(smallest, correlations([one.contrast for one in tested]))
-
-
 def _shared(
-    tested: Sequence[_Tested], canaries: Sequence[int], shape: Sequence[Alert], settings: Settings
+    tested: Sequence[_Tested],
+    correlated: Correlations,
+    canaries: Sequence[int],
+    shape: Sequence[Alert],
+    settings: Settings,
 ) -> list[Alert]:
     """Collapse alerts of one cycle, the rate shared out over what could fire in it."""
-    alerts = _canaries(tested, canaries, settings.rate * (1 - _SHAPE_SHARE * len(shape)), settings.spared)
+    rate = settings.rate * (1 - _SHAPE_SHARE * len(shape))
+    alerts = _canaries(tested, correlated, canaries, rate, settings.spared)
     return alerts + [alert for alert in shape if alert.p is not None and alert.p <= settings.rate * _SHAPE_SHARE]
 
 
-def _canaries(tested: Sequence[_Tested], canaries: Sequence[int], rate: float, spared: int) -> list[Alert]:
+def _canaries(
+    tested: Sequence[_Tested], correlated: Correlations, canaries: Sequence[int], rate: float, spared: int
+) -> list[Alert]:
     if not tested:
         return []
-    correlated = correlations([one.contrast for one in tested])
     limit = share(rate, correlated)
     alerts: dict[Kind, Alert] = {}
     for one in sorted(tested, key=lambda one: one.p):
@@ -208,7 +228,7 @@ def recall_limits(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> lis
         span = wanted[0].n - 1
         share_found = (summed[:, position] - summed[:, position - span]) / span
         noise = float((share_found * (1 - share_found)).sum() * (1 + 1 / span)) ** 0.5
-        limit = share(settings.rate, correlations(wanted))
+        limit = share(settings.rate, design(position, settings.window))
         down = max(float(ndtri(1 - limit)) * noise, settings.spared + 0.5)
         made[position] = max(0.0, (float(share_found.sum()) - down) / len(canaries))
     return made

@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom, hypergeom
+from scipy.special import bdtrc, ndtr, ndtri
+from scipy.stats import hypergeom
 
 type Ints = NDArray[np.int64]
 type Floats = NDArray[np.float64]
@@ -183,4 +183,4 @@ def excess_p(now: int, now_size: int, before: int, before_size: int) -> float:
     if total == 0 or now_size + before_size == 0:
         return 1.0
     q = now_size / (now_size + before_size)
-    return float(binom.sf(now, total, q) + binom.pmf(now, total, q) / 2)
+    return float((bdtrc(now - 1, total, q) if now else 1.0) + bdtrc(now, total, q)) / 2

@@ -12,8 +12,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from akm_harbor.canary.alerts.calibrated import contrasts, still_down
-from akm_harbor.canary.alerts.exact import correlations, lower_p, share
+from akm_harbor.canary.alerts.calibrated import contrasts, design, still_down
+from akm_harbor.canary.alerts.exact import lower_p, share
 from akm_harbor.canary.alerts.model import DEFAULTS, Settings
 
 type Hits = NDArray[np.bool_]
@@ -83,7 +83,7 @@ def dropped(p: Probabilities, how: Drop, size: float, recall: float, rng: np.ran
 def calibrated_verdicts(hits: Hits, settings: Settings = DEFAULTS) -> Verdicts:
     """The calibrated rule's canary alerts in the last cycle, for many series at once."""
     wanted = contrasts(hits.shape[2] - 1, settings.window)
-    limit = share(settings.rate, correlations(wanted))
+    limit = share(settings.rate, design(hits.shape[2] - 1, settings.window))
     fired = np.zeros(len(hits), dtype=bool)
     for contrast in wanted:
         reference = hits[:, :, slice(*contrast.reference)].sum(axis=2, dtype=np.int64)

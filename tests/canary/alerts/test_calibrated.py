@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from akm_harbor.canary.alerts import Cycle, Kind, Rule, Settings, evaluate
-from akm_harbor.canary.alerts.calibrated import contrasts, recall_limits
+from akm_harbor.canary.alerts.calibrated import contrasts, design, recall_limits
+from akm_harbor.canary.alerts.exact import correlations
 from akm_harbor.canary.simulate.noise import Noise, calibrated_verdicts, draw
 from tests.canary.alerts.cycles import START, cycle, series
 
@@ -122,6 +123,11 @@ def test_contrasts_by_length() -> None:
         for contrast in contrasts(position, 5):
             assert contrast.recent[1] == position + 1
             assert contrast.reference[1] <= contrast.recent[0]
+
+
+def test_the_design_settles() -> None:
+    for position in (2, 7, 30, 61, 62, 500):
+        assert design(position, 5) == correlations(contrasts(position, 5))
 
 
 def test_the_simulation_judges_as_the_rule_does() -> None:

@@ -190,8 +190,7 @@ def describe(cycles: Sequence[Cycle], judged: Evaluated, settings: Settings) -> 
     if not judged.judged[-1]:
         return "unknown", "low", f"Too little history to judge ({history} cycles of this set before). Now {numbers}."
     confidence = "high" if history >= settings.window else "medium"
-    return (
-        "pass",
-        confidence,
-        f"No alert by the {judged.rule.value} rule against {history} cycles before. Now {numbers}.",
-    )
+    p = judged.p[-1] if judged.p else None
+    chance = "" if p is None else f" (p {p:.2g})"
+    said = f"No alert by the {judged.rule.value} rule against {history} cycles before{chance}."
+    return "pass", confidence, f"{said} Now {numbers}."

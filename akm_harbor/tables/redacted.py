@@ -24,6 +24,8 @@ def redacted(
         if field.name in keep:
             continue
         column = table.column(position)
+        if column.null_count == len(column):
+            continue
         if pa.types.is_string(field.type):
             changed = _texts(column, by_name=field.name in names)
             limit = (cuts or {}).get(field.name)

@@ -41,13 +41,14 @@ class AkmCall:
     answered: bool | None
 
 
-def may_be_akm(tool: str, arguments: bytes, folder: str | None = None) -> bool:
-    """Whether a call is worth a look by `akm_call`, told from its undecoded arguments."""
-    if tool.startswith("akm_"):
-        return True
-    return tool in _READERS and (
-        b"akm" in arguments or b"AKM" in arguments or (folder is not None and folder.encode() in arguments)
-    )
+def worth_a_look(tools: list[str], arguments: list[bytes], folder: str | None = None) -> list[int]:
+    """Which of many calls may have to do with akm, told from their undecoded arguments."""
+    known = folder.encode() if folder else b"akm"
+    return [
+        i
+        for i, (tool, given) in enumerate(zip(tools, arguments, strict=True))
+        if b"akm" in given or b"AKM" in given or known in given or tool.startswith("akm_")
+    ]
 
 
 def akm_call(tool: str, arguments: Any, output: str | None, bundle_folders: Iterable[str] = ()) -> AkmCall | None:

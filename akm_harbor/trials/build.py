@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from akm_harbor.tables.columns import Table
+from akm_harbor.tables.columns import TIME, Table
 from akm_harbor.tables.dataset import MANIFEST, DatasetWriter, read_table, replace_dataset
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.redacted import redacted
@@ -29,8 +29,9 @@ from akm_harbor.trials.result import MESSAGE_CHARS, timeout_in_force
 from akm_harbor.trials.settle import settle
 from akm_harbor.trials.stamps import Stamp, plain
 from akm_harbor.trials.trial import TrialRead
+from akm_harbor.trials.values import micros
 
-_BATCH_ROWS = 4096
+_BATCH_ROWS = 16_384
 _DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks", "harbor_stats"))
 _NOTE_ACTIONS = {
     "naive-timestamp": "read as UTC",
@@ -41,6 +42,8 @@ _NOTE_ACTIONS = {
 _IDENTITIES = frozenset(
     {"root", "trial_path", "trial_id", "trial_name", "job_id", "job_name", "submission", "task_name", "task_path"}
     | {"task_digest", "task_checksum", "result_sha256", "regrade_of", "call_id", "session_id", "source", "path"}
+    # ... and columns that hold one of a few words of ours cannot hold one.
+    | {"status", "own_status", "akm_verb", "token_source", "trajectory_source", "exception_cause"}
 )
 """What tables and readers join by: a name that looks like a secret stays a name."""
 _CUTS = {
@@ -208,9 +211,19 @@ class _Batch:
             columns["trial_path"] += [rel] * n
             for name in table.names[3:]:
                 columns[name] += given[name] if name in given else [None] * n
+        if table.name == "tool_calls":
+            columns["started_at"] = _times(columns["started_at"])
         self._writer.write(table, _clean(table, table.from_columns(columns)))
         self._details[table.name] = []
         self._waiting[table.name] = 0
+
+
+def _times(values: list[Any]) -> Any:
+    """Times, written as ISO 8601 (trajectories) or as microseconds (streams), as one Arrow array."""
+    try:
+        return pa.array(values, type=pa.string()).cast(TIME)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([v if isinstance(v, int) else micros(v)[0] for v in values], type=TIME)
 
 
 def _clean(table: Table, rows: pa.Table) -> pa.Table:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from akm_harbor.tables.redact import MARGIN
-from akm_harbor.trials.akm_calls import AkmCall, akm_call, may_be_akm
+from akm_harbor.trials.akm_calls import AkmCall, akm_call, worth_a_look
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
 from akm_harbor.trials.trajectory import Trajectory, parse_trajectory
@@ -133,7 +133,7 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     verbs: list[str | None] = [None] * n
     queries: list[str | None] = [None] * n
     refs: list[list[str] | None] = [None] * n
-    for i in (i for i, tool in enumerate(t.tools) if may_be_akm(tool, t.arguments[i], folder)):
+    for i in worth_a_look(t.tools, t.arguments, folder):
         output = t.outputs[i] or errors[i]
         akm = akm_call(t.tools[i], _decoded(t.arguments[i]), output, [folder] if folder else ())
         if akm is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, micros, parse_json
+from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, parse_json
 
 
 class _ToolCall(msgspec.Struct):
@@ -66,7 +66,7 @@ class Trajectory:
         tools: tool names.
         arguments: arguments as JSON bytes, empty when there are none.
         outputs: observed output text, None when there is none.
-        times: the step's time, microseconds since 1970 UTC.
+        times: the step's time, as written.
     """
 
     version: str | None = None
@@ -78,7 +78,7 @@ class Trajectory:
     tools: list[str] = field(default_factory=list)
     arguments: list[bytes] = field(default_factory=list)
     outputs: list[str | None] = field(default_factory=list)
-    times: list[int | None] = field(default_factory=list)
+    times: list[str | None] = field(default_factory=list)
 
 
 def parse_trajectory(data: bytes) -> Trajectory:
@@ -116,7 +116,7 @@ def parse_trajectory(data: bytes) -> Trajectory:
 
 def _take_calls(step: _Step, calls: list[_ToolCall], into: Trajectory) -> None:
     results = (step.observation.results if step.observation is not None else None) or ()
-    at = micros(step.timestamp)[0] if step.timestamp is not None else None
+    at = step.timestamp
     for call in calls:
         into.step_ids.append(step.step_id)
         into.call_ids.append(call.tool_call_id)
@@ -131,7 +131,7 @@ def _take_calls(step: _Step, calls: list[_ToolCall], into: Trajectory) -> None:
             ):
                 content = item.content
                 break
-        into.outputs.append(content if content is None or isinstance(content, str) else text_of(content))
+        into.outputs.append(text_of(content) if isinstance(content, list) else content)
 
 
 def text_of(content: Any) -> str:

@@ -123,19 +123,9 @@ def make_jobs(root: Path, trials: int, per_job: int = 400, reward: float = 1.0) 
 
 
 def make_trajectories(root: Path, megabytes: int) -> None:
-    """Trajectories of 57 KB to 5 MB, about 1 MB in the mean, indented as Harbor writes them."""
+    """Trajectories of 57 KB to 5 MB, about 1 MB in the mean and 5 KB a step, indented as Harbor writes them."""
     rng = random.Random(2)
-    words = [
-        "def",
-        "return",
-        "self.value",
-        "== None:",
-        "\tif x > 1:",
-        "INFO 2026-01-01",
-        '"quoted"',
-        "ünïcode",
-        "src/a.py",
-    ]
+    words = ["def", "return", "self.value", "== None:", "\tif x > 1:", "INFO 2026-01-01", '"quoted"', "src/a.py"]
     text = "\n".join(" ".join(rng.choices(words, k=rng.randint(3, 12))) for _ in range(200_000))
     made = number = 0
     while made < megabytes * 1_000_000:
@@ -147,7 +137,7 @@ def make_trajectories(root: Path, megabytes: int) -> None:
         left = size
         while left > 0:
             i = len(steps) + 1
-            length = min(left, rng.choice((300, 2_000, 8_000, 30_000)))
+            (length,) = rng.choices((300, 1_000, 3_000, 10_000, 30_000), (30, 30, 25, 12, 3))
             at = rng.randrange(len(text) - length)
             steps.append(
                 {
@@ -155,8 +145,8 @@ def make_trajectories(root: Path, megabytes: int) -> None:
                     "timestamp": "2026-01-01T00:00:00.000000+00:00",
                     "source": "agent",
                     "model_name": "p/m",
-                    "message": "Next.",
-                    "reasoning_content": text[at : at + length // 4],
+                    "message": text[at : at + 200],
+                    "reasoning_content": text[at : at + 500],
                     "tool_calls": [
                         {
                             "tool_call_id": f"c{i}",
@@ -168,7 +158,7 @@ def make_trajectories(root: Path, megabytes: int) -> None:
                     "metrics": {"prompt_tokens": i * 100, "completion_tokens": 50, "cached_tokens": 0, "cost_usd": 0.1},
                 }
             )
-            left -= int(length * 1.3) + 700
+            left -= int(length * 1.1) + 1500
         atif = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "opencode"}, "steps": steps}
         made += (path / "trajectory.json").write_text(json.dumps(atif, indent=2))
         result = RESULT | {"id": f"{number:032x}", "trial_name": path.parent.name}

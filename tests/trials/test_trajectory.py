@@ -36,7 +36,7 @@ def test_every_version(version: str) -> None:
     assert (got.version, got.n_steps) == (version, 1)
     assert (got.step_ids, got.call_ids, got.tools, got.outputs) == ([2], ["c0"], ["bash"], ["out"])
     assert [json.loads(a) for a in got.arguments] == [{"a": 0}]
-    assert got.times == [1767225601_000_000]
+    assert got.times == ["2026-01-01T00:00:01Z"]
     assert (got.first_prompt_tokens, got.tokens) == (10, (10, 1, 2))
 
 

@@ -116,6 +116,21 @@ def as_text(stores: tuple[ListedStore, ...]) -> str:
     return "\n".join(lines).rstrip()
 
 
+def alert_text(store: StoreResult, most: int = 8) -> str:
+    """The newest cycle's alerts: the anchors behind each, what is in their place, where to look next."""
+    lines = []
+    for finding in store.findings:
+        if finding.position != len(store.rows) - 1:
+            break
+        lines.append(f"  {finding.alert.kind.value}: {finding.next}")
+        for lost in finding.lost[:most]:
+            instead = f"; in its place {short(lost.replaced_by, 60)}" if lost.replaced_by else ""
+            lines.append(f"    {short(lost.anchor_ref, 60)}: {visible(lost.why)}{instead}")
+        if len(finding.lost) > most:
+            lines.append(f"    and {len(finding.lost) - most} more")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _number(value: float | None) -> str:
     return "-    " if value is None else f"{value:.3f}"
 

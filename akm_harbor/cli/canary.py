@@ -210,6 +210,7 @@ def check(
     Example: `akm-harbor canary check ~/.local/share/akm && akm improve`
     """
     from akm_harbor.canary.analysis import analyse
+    from akm_harbor.canary.listing import alert_text
     from akm_harbor.canary.sources import gather
     from akm_harbor.canary.status import verdict
     from akm_harbor.report.verdict import write_json
@@ -221,6 +222,7 @@ def check(
     _tell(result.problems)
     for store in result.stores:
         typer.echo(f"{store.label}: {store.status} (confidence {store.confidence}). {store.message}")
+        typer.echo(alert_text(store), nl=False)
     passed = unknown_ok and result.status == "unknown"
     raise typer.Exit(0 if passed else found["exit_code"])
 

@@ -57,6 +57,8 @@ def test_check_gates_a_run(store: Path, tmp_path: Path) -> None:
     result = _run("check", store, "--verdict", tmp_path / "verdict.json")
     assert result.exit_code == 3
     assert "collapse-recall: 16 of 40 canaries found" in result.output
+    assert "memories/bream-proxy-headers: gone, and no asset names it as its source" in result.output
+    assert "and 14 more" in result.output
     written = json.loads((tmp_path / "verdict.json").read_text())
     assert (written["status"], written["exit_code"]) == ("warn", 3)
     execute(store / "state.db", "DELETE FROM improve_cycle_metrics WHERE id > 5;")

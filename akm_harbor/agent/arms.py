@@ -52,9 +52,10 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
         self._toolchain: Toolchain | None = None
         if self.arm.install == "toolchain":
             self._toolchain = find(self.arm.toolchain, need_akm=self.TREATMENT)
-            self._require_version(self._toolchain)
+            self._take_version(self._toolchain)
         elif self._version is None:
             self._version = load_pins()["opencode"].version
+        self._opencode_version = self._version
         self._run_id = uuid.uuid4().hex
         self._bundle: Bundle | None = None
         self._prepared: akm.Prepared | None = None
@@ -99,11 +100,13 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
     def _logs(self) -> Logs:
         return Logs(str(self.environment_logs_dir))
 
-    def _require_version(self, toolchain: Toolchain) -> None:
-        wanted = self._version
-        if wanted is not None and wanted != toolchain.versions["opencode"]:
+    def _take_version(self, toolchain: Toolchain) -> None:
+        held = toolchain.versions["opencode"]
+        wanted = self._version or held
+        self._version = held  # set, or some Harbor versions ask the container for it
+        if wanted != held:
             raise ToolchainError(
-                f"version={wanted}, but the toolchain holds opencode {toolchain.versions['opencode']}",
+                f"version={wanted}, but the toolchain holds opencode {held}",
                 path=toolchain.tar or toolchain.tree,
                 hint=f"Build one: akm-harbor toolchain build --opencode {wanted}; then --ak toolchain=PATH.",
             )
@@ -254,14 +257,13 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
                 self.logger.warning(self._capture_note)
 
     def _facts(self, ended: str) -> dict[str, Any]:
-        versions: Mapping[str, str] = self._toolchain.versions if self._toolchain else {}
         bundle = self._bundle
         return {
             "version": capture.VERSION,
             "arm": self.arm_label,
             "agent": self.name(),
             "ended": ended,
-            "opencode_version": versions.get("opencode", self._version),
+            "opencode_version": self._opencode_version,
             "akm_version": None,
             "plugin_version": None,
             "toolchain_digest": self._toolchain.digest if self._toolchain else None,
@@ -377,7 +379,7 @@ class AkmOpenCode(ControlOpenCode):
         return {
             **super()._facts(ended),
             "akm_version": (prepared.akm_version if prepared else None) or versions.get("akm"),
-            "plugin_version": versions.get("plugin"),
+            "plugin_version": versions.get("plugin") or load_pins()["plugin"].version,
             "inject": self.arm.inject,
             "tools": self.arm.tools,
             "write_gate": self.arm.write_gate,

@@ -43,11 +43,13 @@ class AkmCall:
 
 def worth_a_look(tools: list[str], arguments: list[bytes], folder: str | None = None) -> list[int]:
     """Which of many calls may have to do with akm, told from their undecoded arguments."""
-    known = folder.encode() if folder else b"akm"
+    marks = [b"akm", b"AKM", *([folder.encode()] if folder else ())]
+    every = b"\0".join(arguments)
+    marks = [mark for mark in marks if mark in every]  # none of them, on most control arms
     return [
         i
-        for i, (tool, given) in enumerate(zip(tools, arguments, strict=True))
-        if b"akm" in given or b"AKM" in given or known in given or tool.startswith("akm_")
+        for i, tool in enumerate(tools)
+        if tool.startswith("akm_") or (marks and any(mark in arguments[i] for mark in marks))
     ]
 
 

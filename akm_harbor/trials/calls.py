@@ -18,6 +18,7 @@ QUERY_CHARS = 2000
 
 type Columns = dict[str, list[Any]]
 
+_compact = msgspec.json.format
 _KEPT = HEAD_CHARS + MARGIN
 """Secrets are taken out of whole columns later; until then a text is a little longer than its cut."""
 
@@ -198,7 +199,7 @@ def _arguments(raw: bytes) -> str | None:
         return None
     if len(raw) > ARGUMENT_CHARS:
         return to_json(msgspec.json.decode(raw), ARGUMENT_CHARS)
-    return msgspec.json.format(raw, indent=-1).decode() if b"\n" in raw else raw.decode()
+    return _compact(raw, indent=-1).decode()
 
 
 def _stream(files: TrialFiles, rel: str, reading: Reading) -> Stream | None:

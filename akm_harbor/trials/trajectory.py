@@ -116,19 +116,17 @@ def parse_trajectory(data: bytes) -> Trajectory:
 
 def _take_calls(step: _Step, calls: list[_ToolCall], into: Trajectory) -> None:
     results = (step.observation.results if step.observation is not None else None) or ()
-    at = step.timestamp
+    # An observation without ids belongs to the only call there is.
+    only = len(calls) == len(results) == 1 and results[0].source_call_id is None
     for call in calls:
         into.step_ids.append(step.step_id)
         into.call_ids.append(call.tool_call_id)
         into.tools.append(call.function_name or "unknown")
         into.arguments.append(bytes(call.arguments))
-        into.times.append(at)
+        into.times.append(step.timestamp)
         content = None
         for item in results:
-            # An observation without ids belongs to the only call there is.
-            if item.source_call_id == call.tool_call_id or (
-                item.source_call_id is None and len(calls) == len(results) == 1
-            ):
+            if only or item.source_call_id == call.tool_call_id:
                 content = item.content
                 break
         into.outputs.append(text_of(content) if isinstance(content, list) else content)

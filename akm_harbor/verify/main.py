@@ -5,6 +5,7 @@
     command FILE WORDS [-- OPTION ...]   FILE holds exactly the command that is asked for
     document FILE --equals|--holds OTHER   FILE is a YAML, JSON or TOML document equal to, or holding, OTHER
     text FILE --equals OTHER             FILE holds exactly this text, up to blank space at line ends
+    reward 0|1                           write the reward, for verifiers that do without `run`
     tokens FILE                          print the commands of FILE, one JSON list a line
     compliance                           score compliance.json beside this file and print the result
 
@@ -161,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         judge.add_argument("--in", dest="workdir", default=".", help="the workspace")
     run.add_argument("command", nargs=argparse.REMAINDER)
     actions.add_parser("compliance")
+    actions.add_parser("reward").add_argument("value", choices=("0", "1"))
     actions.add_parser("tokens").add_argument("file")
     command = actions.add_parser("command")
     command.add_argument("file")
@@ -185,6 +187,10 @@ def _act(args: argparse.Namespace, here: Path) -> int:
         return _judge(args, here)
     if args.action == "compliance":
         print(json.dumps(score_compliance(here, right=None), indent=1))  # noqa: T201
+        return RIGHT
+    if args.action == "reward":
+        clear_reward()
+        write_reward(right=args.value == "1")
         return RIGHT
     if args.action == "tokens":
         for words in _commands_of(args.file):

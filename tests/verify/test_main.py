@@ -108,6 +108,14 @@ def test_a_workspace_that_is_gone_is_a_wrong_answer(verify, tmp_path):
     assert report(tmp_path, "reward.json") == {"reward": 0}
 
 
+def test_a_reward_by_hand(verify, tmp_path):
+    (tmp_path / "logs/verifier/reward.txt").write_text("1")
+    assert verify("reward", "0").returncode == 0
+    assert report(tmp_path, "reward.json") == {"reward": 0}
+    assert not (tmp_path / "logs/verifier/reward.txt").exists()
+    assert verify("reward", "0.5").returncode == 2
+
+
 def test_small_commands(verify, tmp_path):
     (tmp_path / "app/a.json").write_text('{"a": 1, "b": 2}')
     (tmp_path / "part.json").write_text('{"a": 1}')

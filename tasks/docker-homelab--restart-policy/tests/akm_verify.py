@@ -2,7 +2,7 @@
 """Checks, rewards and workflow compliance inside a task's container. Generated: do not edit.
 
 Made from akm_harbor/verify by `akm-harbor corpus sync`; standard library only, Python 3.9 and up.
-sha256 of what follows the imports: 4ec2a648d3d90e1f627a63ef083415902dfc61b3db0cbff9b64f357b035b31d4
+sha256 of what follows the imports: cd2a8a0203d3ff26deb1a2bbfc8332b35591ea97b24e509c8bc3b2e936e6a68b
 """
 
 from __future__ import annotations
@@ -1230,6 +1230,7 @@ def _parser() -> argparse.ArgumentParser:
         judge.add_argument("--in", dest="workdir", default=".", help="the workspace")
     run.add_argument("command", nargs=argparse.REMAINDER)
     actions.add_parser("compliance")
+    actions.add_parser("reward").add_argument("value", choices=("0", "1"))
     actions.add_parser("tokens").add_argument("file")
     command = actions.add_parser("command")
     command.add_argument("file")
@@ -1254,6 +1255,10 @@ def _act(args: argparse.Namespace, here: Path) -> int:
         return _judge(args, here)
     if args.action == "compliance":
         print(json.dumps(score_compliance(here, right=None), indent=1))  # noqa: T201
+        return RIGHT
+    if args.action == "reward":
+        clear_reward()
+        write_reward(right=args.value == "1")
         return RIGHT
     if args.action == "tokens":
         for words in _commands_of(args.file):

@@ -60,13 +60,11 @@ class Prepared:
     Attributes:
         index: `{ok, total_entries, detail}`, None where the harness did not index.
         selfcheck: `{ok, detail}`, and `empty` where all that is wrong is that akm holds nothing.
-        akm_version: what `akm --version` said, None if it said nothing.
         timings: seconds per step.
     """
 
     index: Mapping[str, Any] | None
     selfcheck: Mapping[str, Any]
-    akm_version: str | None
     timings: Mapping[str, float]
 
     def require_healthy(self, *, files: int) -> None:
@@ -94,7 +92,7 @@ def read_prepared(stdout: str | None, stderr: str | None, return_code: int) -> P
     lines = (stdout or "").strip().splitlines()
     try:
         found = json.loads(lines[-1])
-        return Prepared(found["index"], found["selfcheck"], found["akm_version"], found["timings"])
+        return Prepared(found["index"], found["selfcheck"], found["timings"])
     except (IndexError, ValueError, KeyError, TypeError):
         detail = f"preparing akm failed (exit {return_code}): {(stderr or stdout or '').strip()[-300:]}"
-        return Prepared(None, {"ok": False, "detail": detail}, None, {})
+        return Prepared(None, {"ok": False, "detail": detail}, {})

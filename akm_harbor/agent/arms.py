@@ -378,7 +378,7 @@ class AkmOpenCode(ControlOpenCode):
         index = prepared.index if prepared else None
         return {
             **super()._facts(ended),
-            "akm_version": (prepared.akm_version if prepared else None) or versions.get("akm"),
+            "akm_version": versions.get("akm") or load_pins()["akm"].version,
             "plugin_version": versions.get("plugin") or load_pins()["plugin"].version,
             "inject": self.arm.inject,
             "tools": self.arm.tools,

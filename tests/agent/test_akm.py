@@ -9,12 +9,12 @@ GOOD = {"ok": True, "total_entries": 4, "detail": ""}
 EMPTY = {"ok": True, "total_entries": 0, "detail": ""}
 FAILED = {"ok": False, "total_entries": 0, "detail": "exit 78"}
 WELL = {"ok": True, "detail": "4 entries"}
-ILL = {"ok": False, "detail": "akm answers but holds nothing: 0 entries, 0 hits", "empty": True}
+ILL = {"ok": False, "detail": "akm answers but holds nothing", "empty": True}
 NO_PLUGIN = {"ok": False, "detail": "the plugin can't be imported: Cannot find module"}
 
 
 def prepared(index: dict[str, object] | None, selfcheck: dict[str, object]) -> Prepared:
-    return Prepared(index, selfcheck, "0.9.0", {})
+    return Prepared(index, selfcheck, {})
 
 
 def test_akm_runs_offline_on_one_bundle_and_its_agent_is_not_marked() -> None:
@@ -51,7 +51,7 @@ def test_a_bundle_that_is_meant_to_be_empty_is_no_failure_but_a_broken_akm_is() 
 
 
 def test_the_scripts_last_line_is_read() -> None:
-    line = json.dumps({"index": GOOD, "selfcheck": WELL, "akm_version": "0.9.0", "timings": {"index": 0.3}})
+    line = json.dumps({"index": GOOD, "selfcheck": WELL, "timings": {"index": 0.3}})
     found = read_prepared(f"noise\n{line}\n", "", 0)
     assert found.index == GOOD
     assert found.timings == {"index": 0.3}

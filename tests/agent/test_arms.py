@@ -18,7 +18,6 @@ from tests.agent.support import fake_toolchain
 PREPARED = {
     "index": {"ok": True, "total_entries": 2, "detail": ""},
     "selfcheck": {"ok": True, "detail": "2 entries"},
-    "akm_version": "0.9.0",
     "timings": {"index": 0.2},
 }
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from akm_harbor.canary.simulate.calibration import RATES, Measured
 from akm_harbor.report.figures import BASELINE, LINE, SERIES, SOFT, TREATMENT, figure, to_svg
 
-_NOISE = {"own": "own probability", "independent": "independent noise"}
+_NOISE = {"own": "own probability", "independent": "independent noise", "carried": "carry-over"}
 
 
 def _pick(measured: Sequence[Measured], **wanted: object) -> list[Measured]:
@@ -31,7 +31,8 @@ def false_alarms(measured: Sequence[Measured], noise: str) -> Markup:
             label="as designed",
         )  # fmt: skip
         axes.set_xlim(0.58, 0.97)
-        axes.set_ylim(0, 8.5)
+        top = max([100 * (one.value or 0) for one in measured if one.what == "false-alarm" and one.noise == noise])
+        axes.set_ylim(0, max(8.5, 1.35 * top))
         axes.set_xlabel("recall of the healthy store")
         axes.set_ylabel("cycles with a false alarm, %")
         axes.grid(axis="y", color=LINE, lw=0.6)

@@ -7,6 +7,8 @@ Recall is judged by up to three contrasts, each an exact paired test (`exact.py`
 * since mint: the last ten against the first twenty of the set, for the slow decline. Its
   reference never moves, so a store that sank slowly does not become its own measure.
 
+Where states carry over from cycle to cycle the p values are discounted for it (`persistence.py`).
+
 Store shape is judged by counts whose bounds narrow with the square root of the store's size.
 The rate is for the whole cycle: each kind of store shape gets a tenth of it in a cycle in
 which it could fire at all (Tarone), the canaries get the rest, and within the canaries the
@@ -26,6 +28,7 @@ from scipy.special import ndtri
 from akm_harbor.canary.alerts.exact import (
     Contrast,
     Correlations,
+    Floats,
     Ints,
     correlations,
     excess_p,
@@ -34,6 +37,7 @@ from akm_harbor.canary.alerts.exact import (
     smallest_p,
 )
 from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Kind, Rule, Settings
+from akm_harbor.canary.alerts.persistence import discounted, inflation, persistence
 from akm_harbor.canary.alerts.rows import Cycle
 
 MIN_REFERENCE = 2
@@ -52,7 +56,8 @@ class _Tested:
 
     Attributes:
         contrast: which cycles.
-        p: one-sided p value of this contrast alone.
+        p: one-sided p value of this contrast alone, carry-over discounted.
+        carried: the carry-over from cycle to cycle it was discounted by.
         drop: per canary, its loss of hits: share of the reference minus share of the recent,
             times both lengths, so that it is a whole number.
         expected, found: canaries found in a cycle, mean over the reference and over the recent.
@@ -60,6 +65,7 @@ class _Tested:
 
     contrast: Contrast
     p: float
+    carried: float
     drop: Ints
     expected: float
     found: float
@@ -134,20 +140,38 @@ def _test_all(hits: Ints, asked: Ints, window: int) -> list[list[_Tested]]:
     tested: list[list[_Tested]] = [[] for _ in range(hits.shape[1])]
     if not len(hits):
         return tested
+    carried = _carried(hits, asked)
     sizes: dict[tuple[int, int], list[tuple[int, Contrast]]] = {}
     for position in range(MIN_REFERENCE, hits.shape[1]):
         for contrast in contrasts(position, window):
             sizes.setdefault((contrast.n, contrast.m), []).append((position, contrast))
     for (n, m), wanted in sizes.items():
         reference, recent = _counts(hits, asked, [contrast for _, contrast in wanted])
-        p = lower_p(reference + recent, recent, n, m)
+        here = carried[[position for position, _ in wanted]]
+        exact = lower_p(reference + recent, recent, n, m)
+        p = [
+            float(discounted(exact[i : i + 1], inflation(contrast, here[i : i + 1]))[0])
+            for i, (_, contrast) in enumerate(wanted)
+        ]
         for index, (position, contrast) in enumerate(wanted):
             drop = reference[index] * m - recent[index] * (n - m)
             expected, found = reference[index].sum() / (n - m), recent[index].sum() / m
-            tested[position].append(_Tested(contrast, float(p[index]), drop, float(expected), float(found)))
+            tested[position].append(
+                _Tested(contrast, p[index], float(here[index]), drop, float(expected), float(found))
+            )
     for found_here in tested:
         found_here.sort(key=lambda one: (one.contrast.m, one.contrast.reference[0] == 0))
     return tested
+
+
+def _carried(hits: Ints, asked: Ints) -> Floats:
+    """Carry-over before each cycle's last three, which are under test themselves; shape (cycles,)."""
+    cycles = np.maximum(np.arange(hits.shape[1]) + 1 - _RECENT, 0)
+    start = np.zeros((len(hits), 1), dtype=np.int64)
+    summed = np.concatenate((start, np.cumsum(hits, axis=1)), axis=1)[:, cycles]
+    whole = np.concatenate((start, np.cumsum(asked, axis=1)), axis=1)[:, cycles] == cycles
+    changed = np.cumsum(np.abs(np.diff(hits, axis=1, prepend=hits[:, :1])), axis=1)[:, np.maximum(cycles - 1, 0)]
+    return persistence((changed * whole).sum(axis=0), (summed * whole).T, cycles)
 
 
 def _counts(hits: Ints, asked: Ints, wanted: Sequence[Contrast]) -> tuple[Ints, Ints]:
@@ -209,6 +233,7 @@ def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -
         f"{len(lost)} lost (p {_small(p)})"
     )
     metrics = {"found": one.found, "expected": one.expected, "canaries": float(len(canaries)), "lost": float(len(lost))}
+    metrics["carried_over"] = round(one.carried, 3)
     return Alert(kind, detail, metrics, p, lost)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from akm_harbor.canary.alerts.model import DEFAULTS
 from akm_harbor.canary.simulate.noise import (
-    CONCENTRATION,
     Drop,
     Noise,
     calibrated_verdicts,
@@ -21,6 +20,7 @@ from akm_harbor.errors import AkmHarborError
 
 LEVELS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
 RATES = (0.01, 0.02, 0.05)
+CARRIED = 0.6
 _JUDGES = {"calibrated": calibrated_verdicts, "as-designed": designed_verdicts}
 
 
@@ -31,7 +31,8 @@ class Measured:
     Attributes:
         what: `false-alarm`, `power` (by the third cycle), `power-first` (in the first cycle) or `delay`.
         rule: which rule.
-        noise: `own` (each canary keeps its own probability) or `independent` (all share one).
+        noise: `own` (each canary keeps its own probability), `independent` (all share one) or
+            `carried` (own probabilities, and a state carries over to the next cycle with correlation 0.6).
         recall: level of the healthy store.
         rate: false-alarm rate asked for; None for the as-designed rule, which has none.
         drop: how recall fell; None for false alarms.
@@ -57,12 +58,15 @@ def plan(series: int, levels: tuple[float, ...] = LEVELS) -> list[Callable[[], l
             for rule in _JUDGES:
                 made.append(partial(_alarms, noise, recall, rule, series))
                 made.append(partial(_powers, noise, recall, rule, series // 5))
+    made += [partial(_alarms, "carried", recall, rule, series) for recall in levels for rule in _JUDGES]
     made += [partial(_delay, recall, rule, series // 50) for recall in (0.8, 0.95) for rule in _JUDGES]
     return made
 
 
 def _noise(kind: str, recall: float) -> Noise:
-    return Noise(recall, concentration=CONCENTRATION if kind == "own" else None)
+    if kind == "independent":
+        return Noise(recall, concentration=None)
+    return Noise(recall, carried=CARRIED if kind == "carried" else 0.0)
 
 
 def _alarms(kind: str, recall: float, rule: str, series: int) -> list[Measured]:

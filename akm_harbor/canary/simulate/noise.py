@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from akm_harbor.canary.alerts.calibrated import contrasts, design, still_down
 from akm_harbor.canary.alerts.exact import lower_p, share
 from akm_harbor.canary.alerts.model import DEFAULTS, Settings
+from akm_harbor.canary.alerts.persistence import discounted, inflation, persistence
 
 type Hits = NDArray[np.bool_]
 """Found or not; shape (series, canaries, cycles)."""
@@ -46,11 +47,13 @@ class Noise:
         recall: mean hit probability.
         canaries: how many.
         concentration: of the Beta the probabilities come from; None for one shared probability.
+        carried: correlation of a canary's state from cycle to cycle; 0 for independent cycles.
     """
 
     recall: float
     canaries: int = 40
     concentration: float | None = CONCENTRATION
+    carried: float = 0.0
 
     def probabilities(self, series: int, rng: np.random.Generator) -> Probabilities:
         """Draw each canary's own probability; shape (series, canaries)."""
@@ -60,9 +63,14 @@ class Noise:
         return rng.beta(a, self.concentration - a, (series, self.canaries))
 
 
-def draw(p: Probabilities, cycles: int, rng: np.random.Generator) -> Hits:
-    """Independent cycles; shape (series, canaries, cycles)."""
-    return np.asarray(rng.random((*p.shape, cycles), dtype=np.float32) < p[:, :, None])
+def draw(p: Probabilities, cycles: int, rng: np.random.Generator, carried: float = 0.0) -> Hits:
+    """Cycles in a row; shape (series, canaries, cycles). With `carried` a state is kept that often as it was."""
+    hits = np.asarray(rng.random((*p.shape, cycles), dtype=np.float32) < p[:, :, None])
+    if carried:
+        kept = rng.random(hits.shape, dtype=np.float32) < carried
+        for cycle in range(1, cycles):
+            hits[:, :, cycle] = np.where(kept[:, :, cycle], hits[:, :, cycle - 1], hits[:, :, cycle])
+    return hits
 
 
 def dropped(p: Probabilities, how: Drop, size: float, recall: float, rng: np.random.Generator) -> Probabilities:
@@ -84,11 +92,15 @@ def calibrated_verdicts(hits: Hits, settings: Settings = DEFAULTS) -> Verdicts:
     """The calibrated rule's canary alerts in the last cycle, for many series at once."""
     wanted = contrasts(hits.shape[2] - 1, settings.window)
     limit = share(settings.rate, design(hits.shape[2] - 1, settings.window))
+    before = hits[:, :, : max(0, hits.shape[2] - 3)]
+    changes = (before[:, :, 1:] != before[:, :, :-1]).sum(axis=(1, 2))
+    cycles = np.full(len(hits), before.shape[2])
+    carried = persistence(changes, before.sum(axis=2, dtype=np.int64), cycles)
     fired = np.zeros(len(hits), dtype=bool)
     for contrast in wanted:
         reference = hits[:, :, slice(*contrast.reference)].sum(axis=2, dtype=np.int64)
         recent = hits[:, :, slice(*contrast.recent)].sum(axis=2, dtype=np.int64)
-        p = lower_p(reference + recent, recent, contrast.n, contrast.m)
+        p = discounted(lower_p(reference + recent, recent, contrast.n, contrast.m), inflation(contrast, carried))
         drop = reference * contrast.m - recent * (contrast.n - contrast.m)
         fired |= (p <= limit) & still_down(drop, settings.spared)
     return fired
@@ -116,7 +128,8 @@ def false_alarm_rate(
     """Share of cycles of a healthy store, with `history` cycles before them, that raise an alert."""
     rng = np.random.default_rng(seed)
     fired = sum(
-        int(judge(draw(noise.probabilities(n, rng), history + 1, rng), settings).sum()) for n in _batches(series)
+        int(judge(draw(noise.probabilities(n, rng), history + 1, rng, noise.carried), settings).sum())
+        for n in _batches(series)
     )
     return fired / series
 

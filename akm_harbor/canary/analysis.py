@@ -79,11 +79,6 @@ class StoreResult:
         """The set of the newest cycle."""
         return str(self.newest["canary_set_id"])
 
-    def window(self, cycles: int) -> tuple[Row, ...]:
-        """The newest rows of the active set, oldest first."""
-        mine = [row for row in self.rows if row["canary_set_id"] == self.active_set]
-        return tuple(mine[-cycles:])
-
 
 @dataclass(frozen=True, slots=True)
 class CanaryResult:

@@ -9,7 +9,7 @@ from akm_harbor.canary.analysis import CanaryResult, analyse
 from akm_harbor.canary.page import render_page
 from akm_harbor.canary.simulate.calibration import Measured, read_calibration
 from akm_harbor.canary.sources import gather
-from akm_harbor.canary.status import EXIT_CODES, verdict
+from akm_harbor.canary.status import verdict
 from akm_harbor.report.verdict import write_json, write_output
 from akm_harbor.resources import resource
 
@@ -30,11 +30,6 @@ class Made:
     measured: tuple[Measured, ...]
     page: Path
     verdict_file: Path
-
-    @property
-    def exit_code(self) -> int:
-        """What a gate exits with."""
-        return EXIT_CODES[self.result.status]
 
     @property
     def summary(self) -> str:

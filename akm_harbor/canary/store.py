@@ -1,9 +1,6 @@
 """Our own history of a store: a dataset beside it, appended to and replaced in one step."""
 
-import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +10,7 @@ import akm_harbor
 from akm_harbor.canary.actions import accepted_between, read_accepted
 from akm_harbor.canary.columns import CYCLES, QUERIES, RANKS
 from akm_harbor.canary.locate import StoreFiles
+from akm_harbor.canary.lock import locked
 from akm_harbor.canary.mint import DEFAULT_COUNT, Canary, CanarySet, mint, mint_as_akm
 from akm_harbor.canary.refs import type_of
 from akm_harbor.canary.score import DEFAULT_K
@@ -26,14 +24,12 @@ from akm_harbor.canary.snapshot import (
 )
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.columns import Table
-from akm_harbor.tables.dataset import MANIFEST, read_manifest, read_table, replace_dataset
+from akm_harbor.tables.dataset import read_manifest, read_table, replace_dataset
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.redact import redact_text
 from akm_harbor.tables.sqlite import StoreError
 
 DEFAULT_RETENTION_DAYS = 365
-_LOCK_SECONDS = 10.0
-_LOCK_STALE_SECONDS = 120.0
 
 type Row = dict[str, Any]
 
@@ -139,7 +135,7 @@ def mint_set(
     """
     at = now or datetime.now(UTC)
     index = _index_of(files)
-    with _locked(history):
+    with locked(history):
         kept = load(history)
         if kept.active() is not None and not replace:
             raise AkmHarborError(
@@ -188,7 +184,7 @@ def take_snapshot(
     """
     at = now or datetime.now(UTC)
     index = _index_of(files)
-    with _locked(history):
+    with locked(history):
         kept = load(history)
         active = kept.active()
         if active is None:
@@ -294,50 +290,3 @@ def _write(history: Path, label: str, kept: Kept, problems: Problems) -> None:
                 "canary_settings": {name: getattr(kept.settings, name) for name in Settings.__slots__},
             }
         )
-
-
-@contextmanager
-def _locked(history: Path) -> Iterator[None]:
-    """One writer at a time: two cron jobs at once would lose a row.
-
-    Raises:
-        AkmHarborError: another process holds the lock, or the place cannot be written.
-    """
-    lock = history.with_name(f".{history.name}.lock")
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            history.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            _break_stale(lock)
-            if time.monotonic() > deadline:
-                raise AkmHarborError(
-                    "another snapshot is being written",
-                    path=history,
-                    hint=f"If none is running, delete {lock.name} beside it.",
-                ) from None
-            time.sleep(0.05)
-        except OSError as error:
-            raise AkmHarborError(
-                f"cannot be written ({error.strerror})", path=history, hint="Name a writable folder with --history."
-            ) from error
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-
-
-def _break_stale(lock: Path) -> None:
-    """A killed process leaves its lock behind; nothing here takes minutes."""
-    try:
-        if time.time() - lock.stat().st_mtime > _LOCK_STALE_SECONDS:
-            lock.unlink(missing_ok=True)
-    except FileNotFoundError:
-        return
-
-
-def is_history(path: Path) -> bool:
-    """Whether a folder is a snapshot history."""
-    return (path / MANIFEST).is_file() and read_manifest(path).get("kind") == "canary-snapshots"

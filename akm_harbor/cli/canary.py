@@ -213,6 +213,7 @@ def check(
     from akm_harbor.canary.listing import alert_text
     from akm_harbor.canary.sources import gather
     from akm_harbor.canary.status import verdict
+    from akm_harbor.report.text import visible
     from akm_harbor.report.verdict import write_json
 
     result = analyse(gather(sources), *_rule(rule, rate, window))
@@ -221,7 +222,7 @@ def check(
         write_json(verdict_file, found)
     _tell(result.problems)
     for store in result.stores:
-        typer.echo(f"{store.label}: {store.status} (confidence {store.confidence}). {store.message}")
+        typer.echo(visible(f"{store.label}: {store.status} (confidence {store.confidence}). {store.message}"))
         typer.echo(alert_text(store), nl=False)
     passed = unknown_ok and result.status == "unknown"
     raise typer.Exit(0 if passed else found["exit_code"])

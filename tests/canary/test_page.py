@@ -82,7 +82,6 @@ def test_a_section_alone(collapse: Path) -> None:
 def test_the_samples_ship_and_load(tmp_path: Path) -> None:
     assert [path.name for path in sample()] == ["simulated-decline", "snapshots-of-akm", "state-db-of-akm"]
     made = load("", out=str(tmp_path / "out"))
-    assert made.exit_code == 3
     assert json.loads(made.verdict_file.read_text())["status"] == "warn"
     assert made.page.stat().st_size < 2_000_000
     with pytest.raises(UsageError, match="as-planned"):

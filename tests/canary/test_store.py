@@ -7,7 +7,7 @@ import pytest
 
 from akm_harbor.canary.layout import Entry
 from akm_harbor.canary.locate import StoreFiles, locate
-from akm_harbor.canary.store import Settings, is_history, load, mint_set, take_snapshot
+from akm_harbor.canary.store import Settings, load, mint_set, take_snapshot
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.dataset import replace_dataset
 from akm_harbor.tables.problems import Problems
@@ -39,7 +39,6 @@ def test_mint_snapshot_and_the_same_build_again(files: StoreFiles) -> None:
     assert len(kept.cycles) == 1
     assert len(kept.ranks) == 40
     assert kept.cycles[0]["mean_recall"] == 1.0
-    assert is_history(files.history)
     assert digests(files.folder) == before
 
 

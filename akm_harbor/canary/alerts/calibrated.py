@@ -16,9 +16,8 @@ contrasts share it by their joint distribution. Merge-floor
 violations are facts and churn is advice; neither takes part in the rate.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +30,6 @@ from akm_harbor.canary.alerts.exact import (
     Floats,
     Ints,
     correlations,
-    excess_p,
     lower_p,
     share,
     smallest_p,
@@ -39,15 +37,10 @@ from akm_harbor.canary.alerts.exact import (
 from akm_harbor.canary.alerts.model import DEFAULTS, Alert, Evaluated, Kind, Rule, Settings
 from akm_harbor.canary.alerts.persistence import discounted, inflation, persistence
 from akm_harbor.canary.alerts.rows import Cycle
-
-MIN_REFERENCE = 2
-"""Cycles before a cycle can be judged at all: the test is exact from the first pair on."""
+from akm_harbor.canary.alerts.store_counts import MIN_REFERENCE, SHAPE_SHARE, churn, facts, shape_alerts, small
 
 _RECENT, _RECENT_REFERENCE = 3, 20
 _LATE, _EARLY, _SINCE_MINT_FROM = 10, 20, 25
-_FLAT_P = 0.1
-_SHAPE_SHARE = 0.1
-"""Share of the rate that each kind of store shape gets in a cycle in which it could fire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +105,13 @@ def evaluate(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> Evaluate
     alerts: list[tuple[Alert, ...]] = []
     family: list[float | None] = []
     for position, cycle in enumerate(cycles):
-        shape = _shape(cycles, position, settings)
+        shape = shape_alerts(cycles, position, settings)
         mine = tested[position]
         correlated = design(position, settings.window) if mine else ()
-        found = _shared(mine, correlated, canaries, shape, settings) or _churn(cycles, position, mine, settings)
-        alerts.append(tuple(sorted((*_facts(cycle, settings), *found), key=lambda alert: list(Kind).index(alert.kind))))
+        found = _shared(mine, correlated, canaries, shape, settings) or churn(
+            cycles, position, _window_p(mine), settings
+        )
+        alerts.append(tuple(sorted((*facts(cycle, settings), *found), key=lambda alert: list(Kind).index(alert.kind))))
         family.append(smallest_p(min(one.p for one in mine), correlated) if mine else None)
     judged = tuple(position >= MIN_REFERENCE for position in range(len(cycles)))
     return Evaluated(Rule.CALIBRATED, tuple(alerts), judged, tuple(family))
@@ -188,6 +183,10 @@ def _counts(hits: Ints, asked: Ints, wanted: Sequence[Contrast]) -> tuple[Ints, 
     return between(summed, before) * whole, between(summed, now) * whole
 
 
+def _window_p(tested: Sequence[_Tested]) -> float | None:
+    return next((one.p for one in tested if one.contrast.m == 1), None)
+
+
 def _shared(
     tested: Sequence[_Tested],
     correlated: Correlations,
@@ -196,9 +195,9 @@ def _shared(
     settings: Settings,
 ) -> list[Alert]:
     """Collapse alerts of one cycle, the rate shared out over what could fire in it."""
-    rate = settings.rate * (1 - _SHAPE_SHARE * len(shape))
+    rate = settings.rate * (1 - SHAPE_SHARE * len(shape))
     alerts = _canaries(tested, correlated, canaries, rate, settings.spared)
-    return alerts + [alert for alert in shape if alert.p is not None and alert.p <= settings.rate * _SHAPE_SHARE]
+    return alerts + [alert for alert in shape if alert.p is not None and alert.p <= settings.rate * SHAPE_SHARE]
 
 
 def _canaries(
@@ -215,11 +214,6 @@ def _canaries(
     return list(alerts.values())
 
 
-def _small(p: float) -> str:
-    """A p value for people; below 1e-12 the arithmetic has no more digits to give."""
-    return f"{p:.2g}" if p >= 1e-12 else "below 1e-12"
-
-
 def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -> Alert:
     contrast = one.contrast
     span = contrast.n - contrast.m
@@ -230,7 +224,7 @@ def _canary_alert(kind: Kind, one: _Tested, p: float, canaries: Sequence[int]) -
     before = f"the first {span} cycles of the set" if early else f"the {span} cycles before"
     detail = (
         f"{one.found:.4g} of {len(canaries)} canaries found in {when}, {one.expected:.4g} in {before}; "
-        f"{len(lost)} lost (p {_small(p)})"
+        f"{len(lost)} lost (p {small(p)})"
     )
     metrics = {"found": one.found, "expected": one.expected, "canaries": float(len(canaries)), "lost": float(len(lost))}
     metrics["carried_over"] = round(one.carried, 3)
@@ -257,94 +251,3 @@ def recall_limits(cycles: Sequence[Cycle], settings: Settings = DEFAULTS) -> lis
         down = max(float(ndtri(1 - limit)) * noise, settings.spared + 0.5)
         made[position] = max(0.0, (float(share_found.sum()) - down) / len(canaries))
     return made
-
-
-# --- store shape: p values only where the kind could fire at all ---------------------------
-
-
-def _shape(cycles: Sequence[Cycle], position: int, settings: Settings) -> list[Alert]:
-    """Entropy and shrink as alerts with a p value, left out where they could not reach any."""
-    if position < MIN_REFERENCE:
-        return []
-    references = [cycles[max(0, position - settings.window) : position]]
-    if position >= 2 * settings.window:
-        references.append(cycles[: settings.window])
-    made = (_entropy(references, cycles[position], settings), _shrink(references, cycles[position], settings))
-    return [alert for alert in made if alert is not None]
-
-
-def _middle(cycles: Sequence[Cycle], key: Callable[[Cycle], Fraction | int]) -> Cycle:
-    """The lower middle cycle by a key: one cycle, because neighbouring cycles share their assets."""
-    return sorted(cycles, key=key)[(len(cycles) - 1) // 2]
-
-
-def _entropy(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Settings) -> Alert | None:
-    """More duplicates than before, for the store's size."""
-    middles = [_middle(window, lambda cycle: Fraction(cycle.duplicates, max(1, cycle.total))) for window in references]
-    share_of_one = settings.rate * _SHAPE_SHARE / len(middles)
-    if all(excess_p(now.duplicates + b.duplicates, now.total, 0, b.total) > share_of_one for b in middles):
-        return None
-    p, before = min(
-        ((excess_p(now.duplicates, now.total, b.duplicates, b.total), b) for b in middles), key=lambda pair: pair[0]
-    )
-    p = min(1.0, p * len(middles))
-    rise = Fraction(now.duplicates, max(1, now.total)) - Fraction(before.duplicates, max(1, before.total))
-    if rise < Fraction(repr(settings.entropy_floor)):
-        p = 1.0
-    detail = (
-        f"{now.duplicates} of {now.total} assets say what another one says, {before.duplicates} of {before.total} "
-        f"before (p {_small(p)})"
-    )
-    metrics = {"duplicates": float(now.duplicates), "total": float(now.total)}
-    return Alert(Kind.ENTROPY, detail, metrics | {"before": float(before.duplicates), "p": p}, p)
-
-
-def _shrink(references: Sequence[Sequence[Cycle]], now: Cycle, settings: Settings) -> Alert | None:
-    """Fewer assets while more of them are merged too often; shrinking alone is hygiene."""
-    middles = [_middle(window, lambda cycle: cycle.total) for window in references]
-    grown = [
-        before
-        for before, window in zip(middles, references, strict=True)
-        if now.over_generation > window[0].over_generation
-    ]
-    if not grown:
-        return None
-    p, before = min(((excess_p(b.total, 1, now.total, 1), b) for b in grown), key=lambda pair: pair[0])
-    p = min(1.0, p * len(grown))
-    if now.total > (1 - Fraction(repr(settings.shrink_floor))) * before.total:
-        p = 1.0
-    detail = (
-        f"{now.total} assets, {before.total} before, while {now.over_generation} are merged too often "
-        f"({before.over_generation} before; p {_small(p)})"
-    )
-    metrics = {"total": float(now.total), "before": float(before.total), "over_generation": float(now.over_generation)}
-    return Alert(Kind.SHRINK, detail, metrics, p)
-
-
-# --- facts and advice, outside the rate -----------------------------------------------------
-
-
-def _facts(cycle: Cycle, settings: Settings) -> list[Alert]:
-    if cycle.violations < settings.floor_min:
-        return []
-    detail = f"{cycle.violations} merges lost references or words in this cycle (limit {settings.floor_min})"
-    return [Alert(Kind.MERGE_FLOOR, detail, {"violations": float(cycle.violations)})]
-
-
-def _churn(cycles: Sequence[Cycle], position: int, tested: Sequence[_Tested], settings: Settings) -> list[Alert]:
-    """Many accepted changes, and neither recall nor the share of duplicates moves beyond its noise."""
-    window = cycles[max(0, position - settings.window) : position]
-    now, accepted = cycles[position], sum(cycle.accepted for cycle in window)
-    if len(window) < settings.window or accepted < settings.churn_actions:
-        return []
-    flat = [_FLAT_P <= one.p <= 1 - _FLAT_P for one in tested if one.contrast.m == 1]
-    before = window[0]
-    more = excess_p(now.duplicates, now.total, before.duplicates, before.total)
-    fewer = excess_p(before.duplicates, before.total, now.duplicates, now.total)
-    if not all(flat) or min(more, fewer) < _FLAT_P or abs(now.exact_ratio - before.exact_ratio) >= settings.flat:
-        return []
-    detail = (
-        f"{accepted} accepted changes in {len(window)} cycles moved neither recall "
-        f"({float(now.exact_recall):.3f}) nor distinct content ({float(now.exact_ratio):.3f})"
-    )
-    return [Alert(Kind.CHURN, detail, {"accepted": float(accepted), "recall": float(now.exact_recall)})]

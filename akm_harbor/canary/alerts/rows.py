@@ -1,7 +1,7 @@
 """What a rule looks at: cycles in order, and the stretches that may be compared."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -110,11 +110,6 @@ def _by_type(text: str | None) -> dict[str, int]:
 
 def _number(value: float | None, absent: float = 0.0) -> float:
     return absent if value is None else float(value)
-
-
-def in_order(cycles: Iterable[Cycle]) -> list[Cycle]:
-    """Oldest first; the row number decides between equal times, as in akm."""
-    return sorted(cycles, key=lambda cycle: (cycle.ts, cycle.row_id))
 
 
 def comparable(cycles: Sequence[Cycle]) -> list[list[int]]:

@@ -32,6 +32,7 @@ from akm_harbor.trials.trial import TrialRead
 from akm_harbor.trials.values import micros
 
 _BATCH_ROWS = 16_384
+_STRIP_ROWS = 64
 _DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks", "harbor_stats"))
 _NOTE_ACTIONS = {
     "naive-timestamp": "read as UTC",
@@ -159,6 +160,7 @@ class _Batch:
         self._plan = plan
         self._options = options
         self._rows: list[dict[str, Any]] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in TRIALS.names}
         self._done: list[pa.Table] = []
         self._details: dict[str, list[_Part]] = {table.name: [] for table in _DETAIL}
         self._waiting = dict.fromkeys(self._details, 0)
@@ -183,9 +185,10 @@ class _Batch:
             if n:
                 self._details[name].append((row.get("trial_id"), job.root, rel, n, columns))
                 self._waiting[name] += n
-        if len(self._rows) >= _BATCH_ROWS:
-            self._done.append(_clean(TRIALS, TRIALS.from_rows(self._rows)))
-            self._rows = []
+        if len(self._rows) >= _STRIP_ROWS:
+            self._transpose()
+        if len(self._columns["root"]) >= _BATCH_ROWS:
+            self._finish_rows()
         for table in _DETAIL:
             if self._waiting[table.name] >= _BATCH_ROWS:
                 self._flush(table)
@@ -199,7 +202,19 @@ class _Batch:
         """Write the rest of the detail tables, and return all new trials rows."""
         for table in _DETAIL:
             self._flush(table)
-        return pa.concat_tables([*self._done, _clean(TRIALS, TRIALS.from_rows(self._rows))])
+        self._transpose()
+        self._finish_rows()
+        return pa.concat_tables(self._done)
+
+    def _transpose(self) -> None:
+        """Move rows into columns while they are still in the processor's cache."""
+        rows, self._rows = self._rows, []
+        for name, column in self._columns.items():
+            column += [row.get(name) for row in rows]
+
+    def _finish_rows(self) -> None:
+        self._done.append(_clean(TRIALS, TRIALS.from_columns(self._columns)))
+        self._columns = {name: [] for name in TRIALS.names}
 
     def _flush(self, table: Table) -> None:
         # An empty table is written too: a dataset always holds all of them.

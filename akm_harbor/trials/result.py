@@ -114,14 +114,16 @@ def _model(info: dict[str, Any]) -> str | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """How long a phase took; None unless both its ends are times of one kind."""
-    if not isinstance(value, dict):
-        return None
+    span = as_dict(value)
+    return seconds_between(span.get("started_at"), span.get("finished_at"))
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Seconds between two ISO 8601 times; None unless both are times of one kind."""
     try:
-        took = datetime.fromisoformat(value["finished_at"]) - datetime.fromisoformat(value["started_at"])
-    except (KeyError, TypeError, ValueError):
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (TypeError, ValueError):
         return None
-    return took.total_seconds()
 
 
 def _summed(values: list[float | None]) -> float | None:
@@ -153,7 +155,7 @@ def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFile
     rewards = as_dict(result.get("verifier_result")).get("rewards")
     if rewards is None:
         return
-    row["rewards_json"] = _rewards_json(rewards)
+    row["rewards_json"] = rewards_json(rewards)
     if not isinstance(rewards, dict):
         files.problem("result.json", "bad-reward", f"rewards is a {type(rewards).__name__}, not an object", "no reward")
         return
@@ -172,7 +174,8 @@ def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFile
         )
 
 
-def _rewards_json(rewards: Any) -> str:
+def rewards_json(rewards: Any) -> str:
+    """All rewards as strict JSON."""
     if isinstance(rewards, dict) and len(rewards) < 50 and all(map(_plain, rewards.values())):
         return msgspec.json.encode(rewards).decode()
     return to_json(_finite(rewards))
@@ -245,7 +248,7 @@ def _given(where: dict[str, Any], names: tuple[str, ...], prefix: str) -> dict[s
 
 
 @lru_cache(maxsize=4096)
-def _kwargs_json(encoded: bytes) -> str:
+def kwargs_json(encoded: bytes) -> str:
     """All trials of an arm have the same kwargs: redact them once."""
     return to_json(msgspec.json.decode(encoded))
 
@@ -275,11 +278,15 @@ def config_row(config: dict[str, Any]) -> Row:
         row["environment"] = "docker"  # Harbor's default, which config.json leaves out
     if kwargs:
         try:
-            row["agent_kwargs_json"] = _kwargs_json(msgspec.json.encode(kwargs))
+            row["agent_kwargs_json"] = kwargs_json(msgspec.json.encode(kwargs))
         except (msgspec.MsgspecError, OverflowError, RecursionError):
             row["agent_kwargs_json"] = to_json(kwargs)
     if agent.get("model_name"):
         row["model_name"] = as_text(agent["model_name"])
+    row["_arm"] = as_text(kwargs.get("arm"), 200)
+    row["job_id"] = as_text(config.get("job_id"), 100)
+    row["_import_path"] = as_text(agent.get("import_path"))
+    row["_install_only"] = config.get("install_only") is True
     row["_agent_multiplier"] = own if own is not None else row["timeout_multiplier"]
     row["_agent_ceiling"] = as_float(agent.get("max_timeout_sec"))
     if override is not None:

@@ -14,11 +14,12 @@ from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.job import plan_of
 from akm_harbor.trials.result import Row, config_row, result_row, task_path
 from akm_harbor.trials.stamps import FOLDER, RACY, Stamp
+from akm_harbor.trials.usual import usual_row
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json
 
 _OUR_TREATMENT = "opencode-akm"
 _OUR_CONTROL = "opencode-control"
-_PRIVATE = ("_arm", "_plan", "_agent_multiplier", "_agent_ceiling", "_state", "_install_only")
+_PRIVATE = ("_arm", "_plan", "_agent_multiplier", "_agent_ceiling", "_state", "_install_only", "_import_path")
 """Columns of no table: while a trial is read they travel in its row."""
 
 
@@ -54,14 +55,14 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
     files = TrialFiles(trial.path, now_ns)
     files.seed(trial.files, trial.folders)
     files.stamps.append(("", FOLDER, trial.mtime_ns))
-    row, config = _result_and_config(files, trial, reward_key)
+    row = _own_row(files, trial, reward_key)
     tables: dict[str, Columns] = {}
     if row.get("n_input_tokens") == 0 and row.get("n_output_tokens") == 0:
         _drop_zero_tokens(row, files)
     agents, verifiers = _phases(files)
     if agents or verifiers:
-        _evidence(files, row, config, agents, verifiers, tables)
-    elif _expected(row, config, None):
+        _evidence(files, row, agents, verifiers, tables)
+    elif _expected(row, None):
         _judge(row, delivery.Evidence(expected=True))
     row["own_status"] = _status(row)
     private = {name[1:]: row.pop(name) for name in _PRIVATE if name in row}
@@ -75,33 +76,65 @@ def unread_trial(trial: TrialDir) -> TrialRead:
     return TrialRead(row, {}, {}, [("", FOLDER, RACY)], [problem], {})
 
 
-def _result_and_config(files: TrialFiles, trial: TrialDir, reward_key: str) -> tuple[Row, dict[str, Any]]:
-    """The trial's own row from result.json, else what config.json and the folder tell."""
-    result: dict[str, Any] = {}
-    state = "unfinished"
+def _own_row(files: TrialFiles, trial: TrialDir, reward_key: str) -> Row:
+    """The trial's own row: from result.json, else what config.json and the folder tell."""
     data = files.read("result.json")
+    row = usual_row(data, reward_key) if data is not None else None
+    if row is not None:
+        row["_state"] = "read"
+    else:
+        row = _unusual_row(files, data, reward_key)
+        if data is None and "result.json" in trial.files:
+            row["_state"] = "unreadable"  # there, but it could not be opened or is absurdly large
+    if data is not None:
+        row["result_sha256"] = hashlib.sha256(data).hexdigest()
+    lock = as_dict(files.read_json("lock.json", "task digest left null"))
+    task = as_dict(lock.get("task"))
+    row["task_digest"] = as_text(task.get("digest"), 200)
+    row["task_name"] = row.get("task_name") or as_text(task.get("name"))
+    row["_plan"] = plan_of(task, as_dict(lock.get("agent")))
+    name = row.get("trial_name") or trial.name
+    if name != trial.name:
+        files.note("renamed-trial", f"directory {trial.name!r}, trial_name {name!r}")
+    row["trial_name"] = name
+    if not row.get("agent_name"):
+        path = row["_import_path"] or ""
+        known = {"AkmOpenCode": _OUR_TREATMENT, "ControlOpenCode": _OUR_CONTROL}
+        own = known.get(path.rpartition(":")[2]) if path.startswith("akm_harbor") else None
+        row["agent_name"] = own or path.rpartition(":")[2] or None
+    return row
+
+
+def _unusual_row(files: TrialFiles, data: bytes | None, reward_key: str) -> Row:
+    """A row from a result that is absent, broken, or not as Harbor documents it."""
+    state = "unfinished"
+    result: dict[str, Any] = {}
     if data is not None:
         state, result = _parse_result(files, data)
-    elif "result.json" in trial.files:
-        state = "unreadable"  # there, but it could not be opened or is absurdly large
-    row: Row = {}
-    if result:
-        row = result_row(result, reward_key, files)
+    row: Row = result_row(result, reward_key, files) if result else {}
     if state == "unreadable":
         row["reward"] = None  # whatever could be rescued is evidence, not a score
         row["schema_ok"] = False
-    if data is not None:
-        row["result_sha256"] = hashlib.sha256(data).hexdigest()
     config = as_dict(result.get("config"))
     if not config:
         config = as_dict(files.read_json("config.json", "config columns left null"))
-    lock = as_dict(files.read_json("lock.json", "task digest left null"))
-    row.update({k: v for k, v in config_row(config).items() if v is not None})
-    _identity(row, trial, config, lock, files)
-    row["_plan"] = plan_of(as_dict(lock.get("task")), as_dict(config.get("agent")))
+    for name, value in config_row(config).items():
+        if value is not None or name not in row:
+            row[name] = value
+    task, agent = as_dict(config.get("task")), as_dict(config.get("agent"))
+    row["trial_name"] = row.get("trial_name") or as_text(config.get("trial_name"))
+    row["agent_name"] = row.get("agent_name") or as_text(agent.get("name"))
+    if not row.get("task_name"):
+        folder = (as_text(task.get("path")) or "").rstrip("/").rpartition("/")[2]
+        row["task_name"] = as_text(task.get("name")) or folder or None
+        row["task_path"] = row.get("task_path") or task_path(task)
+        row["source"] = row.get("source") or as_text(task.get("source"))
+    source = config.get("source_trial")
+    if source:
+        given = as_dict(source)
+        row["regrade_of"] = as_text(given.get("trial_id")) or as_text(given.get("path")) or as_text(source)
     row["_state"] = state
-    row["_install_only"] = config.get("install_only") is True
-    return row, config
+    return row
 
 
 def _parse_result(files: TrialFiles, data: bytes) -> tuple[str, dict[str, Any]]:
@@ -114,33 +147,6 @@ def _parse_result(files: TrialFiles, data: bytes) -> tuple[str, dict[str, Any]]:
         files.problem("result.json", "not-a-result", "JSON, but not a trial's result", "row kept, status unreadable")
         return "unreadable", {}
     return "read", value
-
-
-def _identity(row: Row, trial: TrialDir, config: dict[str, Any], lock: dict[str, Any], files: TrialFiles) -> None:
-    task = as_dict(lock.get("task"))
-    agent = as_dict(config.get("agent"))
-    row["task_digest"] = as_text(task.get("digest"), 200)
-    name = row.get("trial_name") or as_text(config.get("trial_name")) or trial.name
-    if name != trial.name:
-        files.note("renamed-trial", f"directory {trial.name!r}, trial_name {name!r}")
-    row["trial_name"] = name
-    if not row.get("task_name"):
-        configured = as_dict(config.get("task"))
-        folder = (as_text(configured.get("path")) or "").rstrip("/").rpartition("/")[2]
-        row["task_name"] = as_text(configured.get("name")) or folder or as_text(task.get("name"))
-        row["task_path"] = row.get("task_path") or task_path(configured)
-        row["source"] = row.get("source") or as_text(configured.get("source"))
-    if not row.get("agent_name"):
-        path = as_text(agent.get("import_path")) or ""
-        known = {"AkmOpenCode": _OUR_TREATMENT, "ControlOpenCode": _OUR_CONTROL}
-        own = known.get(path.rpartition(":")[2]) if path.startswith("akm_harbor") else None
-        row["agent_name"] = as_text(agent.get("name")) or own or path.rpartition(":")[2] or None
-    row["_arm"] = as_text(as_dict(agent.get("kwargs")).get("arm"), 200)
-    row["job_id"] = as_text(config.get("job_id"), 100)
-    source = config.get("source_trial")
-    if source:
-        given = as_dict(source)
-        row["regrade_of"] = as_text(given.get("trial_id")) or as_text(given.get("path")) or as_text(source)
 
 
 def _status(row: Row) -> str:
@@ -173,7 +179,6 @@ def _phases(files: TrialFiles) -> tuple[list[str], list[str]]:
 def _evidence(
     files: TrialFiles,
     row: Row,
-    config: dict[str, Any],
     agents: list[str],
     verifiers: list[str],
     tables: dict[str, Columns],
@@ -203,7 +208,7 @@ def _evidence(
     for verifier in verifiers:
         row["compliance_json"] = read_compliance(files, verifier) or row.get("compliance_json")
     _capture_columns(row, captured)
-    _judge(row, _gather(row, config, captured, calls))
+    _judge(row, _gather(row, captured, calls))
 
 
 def _columns(rows: list[Row]) -> Columns:
@@ -280,13 +285,13 @@ def _capture_columns(row: Row, captured: Captured) -> None:
         row["n_requests"] = sum(1 for r in captured.requests if r["kind"] == "main")
 
 
-def _expected(row: Row, config: dict[str, Any], captured: Captured | None) -> bool | None:
+def _expected(row: Row, captured: Captured | None) -> bool | None:
     """Whether this is a treatment arm: as captured, else by our own agents' names."""
     capture = captured.capture if captured else {}
     if isinstance(capture.get("akm_expected"), bool):
         return bool(capture["akm_expected"])
-    path = as_text(as_dict(config.get("agent")).get("import_path")) or ""
-    name = row.get("agent_name")
+    path = row["_import_path"] or ""
+    name = row["agent_name"]
     if name == _OUR_TREATMENT or (path.startswith("akm_harbor") and path.endswith(":AkmOpenCode")):
         return not row.get("_install_only")
     if captured is not None and captured.present:
@@ -296,7 +301,7 @@ def _expected(row: Row, config: dict[str, Any], captured: Captured | None) -> bo
     return None
 
 
-def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: Calls) -> delivery.Evidence:
+def _gather(row: Row, captured: Captured, calls: Calls) -> delivery.Evidence:
     """The evidence as the verdict wants it."""
     capture, log = captured.capture, captured.log
     main = [r for r in captured.requests or () if r["kind"] == "main"]
@@ -304,7 +309,7 @@ def _gather(row: Row, config: dict[str, Any], captured: Captured, calls: Calls) 
     added = [r["added_chars"] for r in main if r["added_chars"] is not None]
     inject = capture.get("inject")
     return delivery.Evidence(
-        expected=_expected(row, config, captured),
+        expected=_expected(row, captured),
         captured=captured.present,
         session_started=any(e["event"] == "session_started" for e in captured.events),
         cli_resolved=log is not None and log.cli_resolved,

@@ -321,7 +321,8 @@ def plan(job: Path, *digests: str, attempts: int = 1) -> None:
 
 
 def planned(path: Path, digest: str) -> Path:
-    (path / "lock.json").write_text(json.dumps({"task": {"digest": digest}}))
+    agent = {"name": "opencode", "model_name": "prov/model"}
+    (path / "lock.json").write_text(json.dumps({"task": {"digest": digest}, "agent": agent}))
     return path
 
 
@@ -348,8 +349,7 @@ def test_a_trial_that_a_resume_ran_again_is_superseded(jobs: Jobs, dataset: Path
 def test_an_unreadable_trial_is_superseded_before_a_readable_one(jobs: Jobs, dataset: Path) -> None:
     job = jobs.job("resumed")
     plan(job, "sha256:a")
-    broken = planned(jobs.trial(job, "a__AAAAAA1", raw=b""), "sha256:a")
-    (broken / "config.json").write_text(json.dumps({"agent": {"name": "opencode", "model_name": "prov/model"}}))
+    planned(jobs.trial(job, "a__AAAAAA1", raw=b""), "sha256:a")
     planned(jobs.trial(job, "a__AAAAAA2", verifier_result={"rewards": {"reward": None}}), "sha256:a")
     collect([jobs.root], dataset)
     assert list(trials_of(dataset).status) == ["superseded", "unscored"]

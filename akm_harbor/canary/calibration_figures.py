@@ -15,8 +15,11 @@ def _pick(measured: Sequence[Measured], **wanted: object) -> list[Measured]:
     return sorted(found, key=lambda one: one.recall)
 
 
-def false_alarms(measured: Sequence[Measured], noise: str) -> Markup:
-    """False alarms a cycle by recall level, with a fifth to either side of the rates asked for."""
+def false_alarms(measured: Sequence[Measured], noise: str) -> Markup | None:
+    """False alarms a cycle by recall level, with a fifth to either side of the rates asked for; None if unmeasured."""
+    seen = [100 * (one.value or 0) for one in measured if one.what == "false-alarm" and one.noise == noise]
+    if not seen:
+        return None
     with figure(5.6, 3.1) as (drawn, axes):
         for rate, colour, marker in zip(RATES, SERIES, "osD", strict=False):
             found = _pick(measured, what="false-alarm", rule="calibrated", noise=noise, rate=rate)
@@ -31,8 +34,7 @@ def false_alarms(measured: Sequence[Measured], noise: str) -> Markup:
             label="as designed",
         )  # fmt: skip
         axes.set_xlim(0.58, 0.97)
-        top = max([100 * (one.value or 0) for one in measured if one.what == "false-alarm" and one.noise == noise])
-        axes.set_ylim(0, max(8.5, 1.35 * top))
+        axes.set_ylim(0, max(8.5, 1.35 * max(seen)))
         axes.set_xlabel("recall of the healthy store")
         axes.set_ylabel("cycles with a false alarm, %")
         axes.grid(axis="y", color=LINE, lw=0.6)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import canary, collect, corpus, demo, memory, model, report, sandbox, toolchain
+from akm_harbor.cli import canary, collect, corpus, demo, memory, model, report, sandbox, tables, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -41,3 +41,4 @@ app.add_typer(model.app, name="model")
 app.add_typer(report.app, name="report")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(toolchain.app, name="toolchain")
+app.command()(tables.tables)

@@ -107,5 +107,10 @@ class Table:
         for c in self.columns:
             source = f"`{c.source}`" if c.source else ""
             name = f"**`{c.name}`**" if c.required else f"`{c.name}`"
-            lines.append(f"| {name} | {c.type} | {c.doc} | {source} |")
+            lines.append(f"| {name} | {c.type} | {_cell(c.doc)} | {_cell(source)} |")
         return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that cannot end its table cell."""
+    return text.replace("|", "\\|")

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +128,8 @@ def test_every_code_is_documented() -> None:
                     seen |= set(got.reasons)
     assert seen
     assert seen <= REASONS.keys()
+
+
+def test_every_code_is_on_the_page() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "collect.md").read_text()
+    assert [code for code in REASONS if f"`{code}`" not in text] == []

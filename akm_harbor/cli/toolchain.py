@@ -13,7 +13,7 @@ _SPEC = "npm:NAME@VERSION, a version, or file:PATH; default: agents/pins.toml."
 
 
 @app.command(epilog="Example: akm-harbor toolchain build --akm file:akm-cli.tgz --plugin file:akm-opencode.tgz")
-def build(  # noqa: PLR0917 (options by name)
+def build(
     opencode: Annotated[str | None, typer.Option(help=f"opencode. {_SPEC}")] = None,
     bun: Annotated[str | None, typer.Option(help=f"Bun. {_SPEC}")] = None,
     akm: Annotated[str | None, typer.Option(help=f"akm-cli. {_SPEC}")] = None,

@@ -13,7 +13,12 @@ TRIALS = Table(
         Column("trial_path", STRING, "its directory, relative to the collected root", required=True),
         Column("task_name", STRING, "`[task].name`, else the directory name", "result.json:task_name"),
         Column("task_digest", STRING, "content digest of the task", "lock.json:task.digest"),
-        Column("arm", STRING, "the study arm: the `arm` kwarg, else the submission, else the agent's name", "config.json:agent.kwargs.arm"),
+        Column(
+            "arm",
+            STRING,
+            "the study arm: the `arm` kwarg, else the submission, else the agent's name",
+            "config.json:agent.kwargs.arm",
+        ),
         Column("agent_name", STRING, "the agent's `name()`", "result.json:agent_info.name"),
         Column("agent_version", STRING, "the agent's version", "result.json:agent_info.version"),
         Column("model_name", STRING, "provider/model as asked for", "config.json:agent.model_name"),

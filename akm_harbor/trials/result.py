@@ -17,6 +17,15 @@ MESSAGE_CHARS = 2000
 type Row = dict[str, Any]
 
 
+ENVIRONMENTS = frozenset(
+    ("docker", "sbx", "podman", "daytona", "e2b", "modal", "runloop", "langsmith", "ec2", "gke", "ack", "openshift")
+    + ("novita", "apple-container", "singularity", "islo", "tensorlake", "cwsandbox", "wandb", "use-computer", "kernel")
+    + ("cua-cloud", "blaxel", "opensandbox", "beam", "skypilot", "hf-sandbox", "hyperbrowser", "vercel", "runta")
+    + ("prime", "kata", "mosaic", "smol", "sail", "snowflake", "boxd", "superserve", "aca-sandbox")
+)
+"""Environment types of Harbor 0.22 to 0.26; Harbor cannot read back a result that names another one."""
+
+
 class _Documented(msgspec.Struct):
     """What Harbor documents; a field of another type makes `schema_ok` false, nothing more."""
 
@@ -235,6 +244,10 @@ def _schema_ok(result: dict[str, Any]) -> bool:
     try:
         msgspec.convert(result, _Documented)
     except msgspec.ValidationError:
+        return False
+    environment = as_dict(result["config"].get("environment")).get("type")
+    rollouts = as_dict(result.get("agent_result")).get("rollout_details")
+    if (environment is not None and environment not in ENVIRONMENTS) or not isinstance(rollouts, list | None):
         return False
     rewards = as_dict(result.get("verifier_result")).get("rewards")
     if rewards is None:

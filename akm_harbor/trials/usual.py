@@ -12,7 +12,15 @@ import msgspec
 
 from akm_harbor.tables.redact import MARGIN
 from akm_harbor.trials.causes import cause_of
-from akm_harbor.trials.result import MESSAGE_CHARS, Row, kwargs_json, rewards_json, seconds_between, task_path
+from akm_harbor.trials.result import (
+    ENVIRONMENTS,
+    MESSAGE_CHARS,
+    Row,
+    kwargs_json,
+    rewards_json,
+    seconds_between,
+    task_path,
+)
 from akm_harbor.trials.values import as_float, micros
 
 
@@ -40,6 +48,7 @@ class _AgentResult(msgspec.Struct, gc=False):
     n_cache_tokens: _Count = None
     n_output_tokens: _Count = None
     cost_usd: float | None = None
+    rollout_details: list[msgspec.Raw] | None = None
 
 
 class _VerifierResult(msgspec.Struct, gc=False):
@@ -200,7 +209,7 @@ def _setup(row: Row, c: _Config) -> bool:
     row["timeout_multiplier"] = 1.0 if c.timeout_multiplier is None else float(c.timeout_multiplier)
     row["environment"] = environment.import_path or environment.type or "docker"
     kwargs = bytes(agent.kwargs)
-    if kwargs and kwargs[0] != _BRACE:
+    if (kwargs and kwargs[0] != _BRACE) or (environment.type is not None and environment.type not in ENVIRONMENTS):
         return False
     row["_arm"] = None
     if kwargs and kwargs != b"{}":

@@ -343,9 +343,17 @@ def test_a_field_of_another_type_never_loses_the_row(jobs: Jobs, fields: dict[st
     assert got.row["task_name"] == "org/task-a"
 
 
+def test_rollouts_of_another_shape_are_fine(jobs: Jobs) -> None:
+    row = read(jobs.trial(agent_result={"n_input_tokens": 5, "n_output_tokens": 1, "rollout_details": {"a": 1}})).row
+    assert (row["n_input_tokens"], row["own_status"], row["schema_ok"]) == (5, "scored", False)
+    row = read(jobs.trial(name="b__AAAAAAA", agent_result={"rollout_details": [{"a": 1}]})).row
+    assert row["schema_ok"] is True
+
+
 def test_a_custom_environment_type_is_fine(jobs: Jobs) -> None:
     path = jobs.trial()
     result = json.loads((path / "result.json").read_text())
     result["config"]["environment"]["type"] = "aone-sandbox"
     (path / "result.json").write_text(json.dumps(result))
-    assert read(path).row["environment"] == "aone-sandbox"
+    row = read(path).row
+    assert (row["environment"], row["own_status"], row["schema_ok"]) == ("aone-sandbox", "scored", False)

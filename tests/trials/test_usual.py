@@ -95,6 +95,7 @@ def test_variations_read_the_same_both_ways(
         ("agent", {"name": "a", "kwargs": {"arm": 3}}),
         ("agent", {"name": "a", "kwargs": []}),
         ("agent", {"name": "a", "override_timeout_sec": 9, "max_timeout_sec": 5}),
+        ("environment", {"type": "of-our-own"}),
         ("environment", {"type": None, "import_path": "m:E"}),
         ("environment", {"type": "docker", "override_cpus": 2, "cpu_enforcement_policy": "limit"}),
         ("environment", {"type": "docker", "cpu_enforcement_policy": "auto"}),

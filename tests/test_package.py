@@ -44,7 +44,8 @@ def test_analysis_never_loads_harbor() -> None:
 
 
 def test_the_package_imports_nothing_heavy() -> None:
-    code = "import sys, akm_harbor, akm_harbor.cli.app\nprint([m for m in ('pandas', 'pyarrow', 'numpy', 'matplotlib') if m in sys.modules])"
+    heavy = ("pandas", "pyarrow", "numpy", "matplotlib")
+    code = f"import sys, akm_harbor, akm_harbor.cli.app\nprint([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

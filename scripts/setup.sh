@@ -73,7 +73,7 @@ extra=
 stamp="$venv/.installed-$kind"
 if [ ! -e "$stamp" ] || [ -n "$(find pyproject.toml scripts/setup.sh -newer "$stamp")" ]; then
     say "installing the package and its libraries into $venv (a few minutes the first time)"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$extra" ||
+    "$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --editable ".$extra" ||
         fail "pip could not install the package; its message is above."
     touch "$stamp"
 fi

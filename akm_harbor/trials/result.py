@@ -18,12 +18,47 @@ type Row = dict[str, Any]
 
 
 ENVIRONMENTS = frozenset(
-    """
-    docker sbx podman daytona e2b modal runloop langsmith ec2 gke ack openshift novita apple-container
-    singularity islo tensorlake cwsandbox wandb use-computer kernel cua-cloud blaxel opensandbox beam
-    skypilot hf-sandbox hyperbrowser vercel runta prime kata mosaic smol sail snowflake boxd superserve
-    aca-sandbox
-    """.split()
+    [
+        "docker",
+        "sbx",
+        "podman",
+        "daytona",
+        "e2b",
+        "modal",
+        "runloop",
+        "langsmith",
+        "ec2",
+        "gke",
+        "ack",
+        "openshift",
+        "novita",
+        "apple-container",
+        "singularity",
+        "islo",
+        "tensorlake",
+        "cwsandbox",
+        "wandb",
+        "use-computer",
+        "kernel",
+        "cua-cloud",
+        "blaxel",
+        "opensandbox",
+        "beam",
+        "skypilot",
+        "hf-sandbox",
+        "hyperbrowser",
+        "vercel",
+        "runta",
+        "prime",
+        "kata",
+        "mosaic",
+        "smol",
+        "sail",
+        "snowflake",
+        "boxd",
+        "superserve",
+        "aca-sandbox",
+    ]
 )
 """Environment types of Harbor 0.22 to 0.26; Harbor cannot read back a result that names another one."""
 

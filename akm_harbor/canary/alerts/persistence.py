@@ -17,6 +17,8 @@ from akm_harbor.canary.alerts.exact import Contrast, Floats, Ints
 _PRIOR = 5.0
 """Changes of state taken as seen beforehand, as many as expected: few changes prove little."""
 _MOST = 0.95
+_FAR = 200
+"""Cycles after which nothing is carried over: 0.95 to this power is below 1e-4."""
 
 
 def persistence(changes: Ints, totals: Ints, cycles: Ints) -> Floats:
@@ -41,22 +43,19 @@ def persistence(changes: Ints, totals: Ints, cycles: Ints) -> Floats:
 
 
 @lru_cache(maxsize=1024)
-def _lags(contrast: Contrast) -> tuple[tuple[int, float], ...]:
-    """The contrast's products by lag, over its product with itself."""
-    (first, until), (start, stop) = contrast.reference, contrast.recent
-    weights = np.zeros(stop - first)
-    weights[: until - first] = -1 / (until - first)
-    weights[start - first :] = 1 / contrast.m
+def _lags(reference: int, gap: int, recent: int) -> tuple[Ints, Floats]:
+    """Lags at which a contrast meets itself, and the products there over its product with itself."""
+    weights = np.concatenate((np.full(reference, -1 / reference), np.zeros(gap), np.full(recent, 1 / recent)))
     products = np.correlate(weights, weights, "full")[len(weights) - 1 :]
-    return tuple((lag, float(value / products[0])) for lag, value in enumerate(products) if lag and value)
+    lags = np.flatnonzero(products)[1:]
+    return lags, products[lags] / products[0]
 
 
 def inflation(contrast: Contrast, carried: Floats) -> Floats:
     """How many times larger a contrast's variance is when states carry over; at least 1."""
-    made = np.ones_like(carried)
-    for lag, product in _lags(contrast):
-        made += 2 * product * carried**lag
-    return np.maximum(made, 1.0)
+    (first, until), (start, stop) = contrast.reference, contrast.recent
+    lags, products = _lags(until - first, min(start - until, _FAR), stop - start)
+    return np.maximum(1 + 2 * (products @ carried[None, :] ** lags[:, None]), 1.0)
 
 
 def discounted(p: Floats, inflated: Floats) -> Floats:

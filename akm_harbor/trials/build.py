@@ -32,6 +32,7 @@ from akm_harbor.trials.trial import TrialRead
 from akm_harbor.trials.values import micros
 
 _BATCH_ROWS = 16_384
+_TRIAL_ROWS = 2048
 _STRIP_ROWS = 64
 _DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks", "harbor_stats"))
 _NOTE_ACTIONS = {
@@ -47,6 +48,11 @@ _IDENTITIES = frozenset(
     | {"status", "own_status", "akm_verb", "token_source", "trajectory_source", "exception_cause"}
 )
 """What tables and readers join by: a name that looks like a secret stays a name."""
+_SAFE = frozenset(TRIALS.names) - {
+    *("exception_message", "rewards_json", "timeouts_json", "resources_json", "compliance_json", "agent_kwargs_json"),
+    *("agent_version", "model_name", "environment", "arm", "bundle", "context", "title", "install"),
+}
+"""Trials columns without free text, left out to save time."""
 _CUTS = {
     "trials": {"exception_message": MESSAGE_CHARS},
     "tool_calls": {"output_head": HEAD_CHARS, "error": HEAD_CHARS, "akm_query": QUERY_CHARS},
@@ -187,7 +193,7 @@ class _Batch:
                 self._waiting[name] += n
         if len(self._rows) >= _STRIP_ROWS:
             self._transpose()
-        if len(self._columns["root"]) >= _BATCH_ROWS:
+        if len(self._columns["root"]) >= _TRIAL_ROWS:
             self._finish_rows()
         for table in _DETAIL:
             if self._waiting[table.name] >= _BATCH_ROWS:
@@ -243,7 +249,8 @@ def _times(values: list[Any]) -> Any:
 
 def _clean(table: Table, rows: pa.Table) -> pa.Table:
     """The rows without secrets, texts cut to their length."""
-    return redacted(rows, keep=_IDENTITIES, cuts=_CUTS.get(table.name), names=_JSON)
+    keep = _SAFE if table is TRIALS else _IDENTITIES
+    return redacted(rows, keep=keep, cuts=_CUTS.get(table.name), names=_JSON)
 
 
 def _join(row: dict[str, Any], read: TrialRead, gold: tuple[str, ...], timeout: float | None) -> None:

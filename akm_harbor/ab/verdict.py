@@ -2,7 +2,7 @@
 
 from akm_harbor.ab.result import Check, Delivery, Options, PolicyRow, Verdict
 from akm_harbor.errors import UsageError
-from akm_harbor.stats.results import Estimate, NotEstimable
+from akm_harbor.stats.results import Estimate, Interval, NotEstimable
 
 NO_REGRESSION, REGRESSION, NO_ANSWER = 0, 3, 4
 
@@ -55,17 +55,25 @@ def _lacking(delivery: Delivery, options: Options) -> str:
     )
 
 
+def shown_limits(value: float, interval: Interval) -> tuple[float, float]:
+    """An interval's ends as shown: a difference of rewards between 0 and 1 cannot lie beyond one."""
+    if abs(value) > 1:
+        return interval.low, interval.high
+    return max(interval.low, -1.0), min(interval.high, 1.0)
+
+
 def _by_interval(options: Options, difference: Estimate, rule: str) -> Verdict:
     interval = difference.interval
     if interval is None:
         raise AssertionError("the headline has an interval")
-    span = f"{level_text(options.level)} interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
+    low, high = shown_limits(difference.value, interval)
+    text = f"{level_text(options.level)} interval {100 * low:+.1f} to {100 * high:+.1f} points"
     limit = interval.low if options.rule == "non-inferior" else interval.high
     bad = limit <= -options.margin if options.rule == "non-inferior" else limit < -options.margin
     if bad:
-        return Verdict(REGRESSION, "regression", rule, (f"The {span} breaks the rule.",))
+        return Verdict(REGRESSION, "regression", rule, (f"The {text} breaks the rule.",))
     outcome = "improvement" if interval.low > 0 else "no-clear-difference"
-    return Verdict(NO_REGRESSION, outcome, rule, (f"The {span} keeps the rule.",))
+    return Verdict(NO_REGRESSION, outcome, rule, (f"The {text} keeps the rule.",))
 
 
 def _without_interval(options: Options, headline: PolicyRow, difference: NotEstimable, rule: str) -> Verdict:

@@ -1,7 +1,7 @@
 """The result in sentences that a stranger understands."""
 
 from akm_harbor.ab.result import AbResult, PolicyRow
-from akm_harbor.ab.verdict import level_text
+from akm_harbor.ab.verdict import level_text, shown_limits
 from akm_harbor.report.text import DASH, MINUS
 from akm_harbor.stats.results import Estimate, NotEstimable, Result
 
@@ -35,9 +35,7 @@ def span(result: Result) -> str:
         return "not estimable"
     if result.interval is None:
         return DASH
-    low, high = result.interval.low, result.interval.high
-    if abs(result.value) <= 1:  # a difference of rewards between 0 and 1 cannot lie beyond
-        low, high = max(low, -1.0), min(high, 1.0)
+    low, high = shown_limits(result.value, result.interval)
     return f"{points(low)} to {points(high)}"
 
 
@@ -98,7 +96,7 @@ def meaning(r: AbResult) -> str:
     difference = r.headline.difference
     if isinstance(difference, NotEstimable) or difference.interval is None:
         return "Without an interval this is a description of these attempts, not evidence about other tasks."
-    low, high = difference.interval.low, difference.interval.high
+    low, high = shown_limits(difference.value, difference.interval)
     if low > 0 or high < 0:
         effect = "gain" if low > 0 else "loss"
         between = f"{points(low)} and {points(high)} points"

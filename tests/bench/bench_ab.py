@@ -74,7 +74,7 @@ def simulate(
 
 
 def line(name: str, measured: str, target: str, *, ok: bool) -> bool:
-    print(f"{name:<52} {measured:>22} {target:>14} {'ok' if ok else 'MISSED'}")  # noqa: T201
+    print(f"{name:<52} {measured:>22} {target:>14} {'ok' if ok else 'MISSED'}")
     return ok
 
 

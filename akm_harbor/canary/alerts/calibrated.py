@@ -30,6 +30,7 @@ from akm_harbor.canary.alerts.exact import (
     Floats,
     Ints,
     correlations,
+    dependability,
     lower_p,
     share,
     smallest_p,
@@ -143,7 +144,7 @@ def _test_all(hits: Ints, asked: Ints, window: int) -> list[list[_Tested]]:
     for (n, m), wanted in sizes.items():
         reference, recent = _counts(hits, asked, [contrast for _, contrast in wanted])
         here = carried[[position for position, _ in wanted]]
-        exact = lower_p(reference + recent, recent, n, m)
+        exact = lower_p(reference + recent, recent, n, m, _weights(hits, wanted, reference + recent))
         p = [
             float(discounted(exact[i : i + 1], inflation(contrast, here[i : i + 1]))[0])
             for i, (_, contrast) in enumerate(wanted)
@@ -157,6 +158,29 @@ def _test_all(hits: Ints, asked: Ints, window: int) -> list[list[_Tested]]:
     for found_here in tested:
         found_here.sort(key=lambda one: (one.contrast.m, one.contrast.reference[0] == 0))
     return tested
+
+
+def _weights(hits: Ints, wanted: Sequence[tuple[int, Contrast]], totals: Ints) -> Ints | None:
+    """Dependability for contrasts of one cycle: five cycles say little, so the ones before them speak too."""
+    if wanted[0][1].m > 1:
+        return None
+    summed = np.concatenate((np.zeros((len(hits), 1), dtype=np.int64), np.cumsum(hits, axis=1)), axis=1)
+    start = np.array([contrast.reference[0] for _, contrast in wanted])
+    earlier = np.maximum(start - _RECENT_REFERENCE, 0)
+    before = (summed[:, start] - summed[:, earlier]).T
+    return record_weights(before, start - earlier, totals, wanted[0][1].n)
+
+
+def record_weights(before: Ints, cycles: Ints, totals: Ints, n: int) -> Ints:
+    """How often a hit counts, by a canary's record in the stretch and before it.
+
+    Args:
+        before: hits before the stretch; shape (series, canaries).
+        cycles: how many cycles those are; shape (series,).
+        totals: hits in the stretch; shape (series, canaries).
+        n: cycles of the stretch.
+    """
+    return dependability(before + totals, (cycles + n)[:, None])
 
 
 def _carried(hits: Ints, asked: Ints) -> Floats:

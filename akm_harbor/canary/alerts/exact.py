@@ -7,7 +7,7 @@ among the last m are hypergeometric and no probability has to be estimated. A ca
 always or never found says nothing and drops out.
 
 The statistic is a whole number: the hits of the last m cycles, each counted 3 to 15 times by
-how dependable the canary was over the stretch. Losing an anchor that always came up weighs
+how dependable the canary was. Losing an anchor that always came up weighs
 more than missing one that flickers, and the finer grid lets the test reach the rate asked for.
 """
 
@@ -25,6 +25,7 @@ type Ints = NDArray[np.int64]
 type Floats = NDArray[np.float64]
 
 _LIGHT, _SPREAD = 3, 12
+_HEAVY = _LIGHT + _SPREAD
 _CHUNK = 4_000_000
 """Complex numbers held at once (64 MB)."""
 
@@ -57,28 +58,22 @@ class Contrast:
         return (self.recent, 1 / self.m), (self.reference, -1 / (self.n - self.m))
 
 
-def dependability(n: int) -> Ints:
-    """How often one hit counts, by how many of the n cycles had one: 3 (none) to 15 (all)."""
-    hits = np.arange(n + 1)
-    return _LIGHT + (2 * _SPREAD * hits * hits + n * n) // (2 * n * n)
+def dependability(hits: Ints, cycles: Ints | int) -> Ints:
+    """How often one hit of a canary counts, by its record: 3 (never found) to 15 (always)."""
+    return np.asarray(_LIGHT + (2 * _SPREAD * hits * hits + cycles * cycles) // (2 * cycles * cycles))
 
 
-@lru_cache(maxsize=64)
-def _spectrum(n: int, m: int, canaries: int) -> tuple[int, NDArray[np.complex128]]:
-    """Length of the grid, and the log transform of one canary's score, by its hits in the stretch."""
-    weights = dependability(n)
-    length = int(next_fast_len(canaries * m * int(weights[-1]) + 1, real=True))
+@lru_cache(maxsize=512)
+def _spectrum(n: int, m: int, hits: int, weight: int, length: int) -> NDArray[np.complex128]:
+    """Log transform of one canary's score, given its hits in the stretch and the weight of each."""
     frequency = np.arange(length // 2 + 1)
-    spectrum = np.empty((n + 1, len(frequency)), dtype=complex)
-    for hits in range(n + 1):
-        turn = np.exp(-2j * np.pi * frequency * int(weights[hits]) / length)
-        mass = hypergeom.pmf(np.arange(m + 1), n, hits, m)
-        spectrum[hits] = np.polynomial.polynomial.polyval(turn, mass.astype(complex))
-    tiny = np.maximum(np.abs(spectrum), 1e-300)
-    return length, np.log(tiny) + 1j * np.angle(spectrum)
+    turn = np.exp(-2j * np.pi * frequency * weight / length)
+    mass = hypergeom.pmf(np.arange(m + 1), n, hits, m)
+    spectrum = np.polynomial.polynomial.polyval(turn, mass.astype(complex))
+    return np.asarray(np.log(np.maximum(np.abs(spectrum), 1e-300)) + 1j * np.angle(spectrum))
 
 
-def lower_p(totals: Ints, recent: Ints, n: int, m: int) -> Floats:
+def lower_p(totals: Ints, recent: Ints, n: int, m: int, weights: Ints | None = None) -> Floats:
     """One-sided mid-p of every series: is the recent score low, given each canary's total.
 
     Args:
@@ -86,23 +81,30 @@ def lower_p(totals: Ints, recent: Ints, n: int, m: int) -> Floats:
         recent: hits in the last m of them; same shape.
         n: cycles of a stretch.
         m: cycles under test.
+        weights: how often a hit counts, 3 to 15; same shape. May come from the totals and from
+            anything before the stretch, never from where in the stretch the hits are. By
+            default the dependability in the stretch.
 
     Returns:
         P(score < observed) + P(score = observed) / 2 under the model, shape (series,). Exact
         up to rounding of about 1e-13.
     """
-    canaries = totals.shape[1]
-    length, logs = _spectrum(n, m, canaries)
-    weights = dependability(n)
-    score = (recent * weights[totals]).sum(axis=1)
-    counts = (totals[:, :, None] == np.arange(n + 1)).sum(axis=1).astype(float)
+    if weights is None:
+        weights = dependability(totals, n)
+    length = int(next_fast_len(totals.shape[1] * m * _HEAVY + 1, real=True))
+    score = (recent * weights).sum(axis=1)
+    kinds, of_kind = np.unique(totals * (_HEAVY + 1) + weights, return_inverse=True)
+    of_kind = of_kind.reshape(totals.shape)
+    logs = np.array([_spectrum(n, m, int(k) // (_HEAVY + 1), int(k) % (_HEAVY + 1), length) for k in kinds])
     result = np.empty(len(totals))
     step = max(1, _CHUNK // length)
     for start in range(0, len(totals), step):
         part = slice(start, start + step)
-        mass = np.fft.irfft(np.exp(counts[part] @ logs), n=length, axis=1)
+        counts = np.zeros((len(score[part]), len(kinds)))
+        np.add.at(counts, (np.arange(len(counts))[:, None], of_kind[part]), 1.0)
+        mass = np.fft.irfft(np.exp(counts @ logs), n=length, axis=1)
         below = np.cumsum(mass, axis=1)
-        row, at = np.arange(len(score[part])), score[part]
+        row, at = np.arange(len(counts)), score[part]
         result[part] = below[row, at] - mass[row, at] / 2
     return np.clip(result, 0.0, 1.0)
 

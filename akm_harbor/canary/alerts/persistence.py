@@ -38,7 +38,8 @@ def persistence(changes: Ints, totals: Ints, cycles: Ints) -> Floats:
     """
     n = np.maximum(cycles, 1).astype(float)
     expected = (2 * totals * (n[:, None] - totals)).sum(axis=1) / n
-    missing = 1 - (changes + _PRIOR) / (expected + _PRIOR)
+    seen = changes + np.sqrt(changes)  # one standard error more: what may be chance is not taken for carry-over
+    missing = 1 - (seen + _PRIOR) / (expected + _PRIOR)
     return np.asarray(np.clip(missing * (1 + 4 / n), 0.0, _MOST))
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from akm_harbor.canary.alerts.calibrated import contrasts, design, still_down
+from akm_harbor.canary.alerts.calibrated import contrasts, design, record_weights, still_down
 from akm_harbor.canary.alerts.exact import lower_p, share
 from akm_harbor.canary.alerts.model import DEFAULTS, Settings
 from akm_harbor.canary.alerts.persistence import discounted, inflation, persistence
@@ -100,7 +100,15 @@ def calibrated_verdicts(hits: Hits, settings: Settings = DEFAULTS) -> Verdicts:
     for contrast in wanted:
         reference = hits[:, :, slice(*contrast.reference)].sum(axis=2, dtype=np.int64)
         recent = hits[:, :, slice(*contrast.recent)].sum(axis=2, dtype=np.int64)
-        p = discounted(lower_p(reference + recent, recent, contrast.n, contrast.m), inflation(contrast, carried))
+        weights = None
+        if contrast.m == 1:
+            start = contrast.reference[0]
+            earlier = max(0, start - 20)
+            before_it = hits[:, :, earlier:start].sum(axis=2, dtype=np.int64)
+            cycles_before = np.full(len(hits), start - earlier)
+            weights = record_weights(before_it, cycles_before, reference + recent, contrast.n)
+        exact = lower_p(reference + recent, recent, contrast.n, contrast.m, weights)
+        p = discounted(exact, inflation(contrast, carried))
         drop = reference * contrast.m - recent * (contrast.n - contrast.m)
         fired |= (p <= limit) & still_down(drop, settings.spared)
     return fired

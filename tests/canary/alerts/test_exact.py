@@ -18,7 +18,7 @@ from akm_harbor.canary.alerts.exact import (
 
 def _by_hand(totals: list[int], recent: list[int], n: int, m: int) -> float:
     """Enumerate every way the hits of every canary can fall into the recent cycles."""
-    weights = dependability(n)
+    weights = dependability(np.arange(n + 1), n)
     observed = sum(int(weights[s]) * y for s, y in zip(totals, recent, strict=True))
     below = 0.0
     for outcome in product(*(range(m + 1) for _ in totals)):
@@ -53,11 +53,19 @@ def test_always_and_never_found_say_nothing() -> None:
 
 
 def test_the_dependable_canary_weighs_more() -> None:
-    weights = dependability(6)
+    weights = dependability(np.arange(7), 6)
     assert (weights[0], weights[6]) == (3, 15)
     assert list(weights) == sorted(weights)
     lost_dependable, lost_flickering = lower_p(np.array([[5, 2], [5, 2]]), np.array([[0, 1], [1, 0]]), 6, 1)
     assert lost_dependable < lost_flickering
+
+
+def test_weights_may_come_from_before_the_stretch() -> None:
+    totals, recent = np.array([[5, 5], [5, 5]]), np.array([[0, 1], [1, 0]])
+    first, second = lower_p(totals, recent, 6, 1, np.array([[15, 3], [15, 3]]))
+    assert first < second
+    same = lower_p(totals, recent, 6, 1, np.array([[9, 9], [9, 9]]))
+    assert same[0] == pytest.approx(same[1])
 
 
 def test_many_series_at_once_are_each_series_alone() -> None:

@@ -15,7 +15,7 @@ def _estimate(carried: float, cycles: int = 60) -> np.ndarray:
 
 @pytest.mark.parametrize("carried", [0.0, 0.3, 0.6, 0.9])
 def test_carry_over_is_estimated(carried: float) -> None:
-    assert _estimate(carried).mean() == pytest.approx(carried, abs=0.03)
+    assert _estimate(carried).mean() == pytest.approx(carried, abs=0.05)
 
 
 def test_nothing_to_see_is_no_carry_over() -> None:

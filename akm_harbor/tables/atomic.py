@@ -60,13 +60,22 @@ def _replace(new: Path, target: Path) -> None:
         new.rename(target)
         return
     if _exchange(new, target):
-        shutil.rmtree(new)
+        _remove(new)
         return
     aside = _set_aside(target)
-    shutil.rmtree(aside, ignore_errors=True)
+    if aside.is_symlink() or aside.exists():
+        _remove(aside)
     target.rename(aside)
     new.rename(target)
-    shutil.rmtree(aside)
+    _remove(aside)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; of a link to one, only the link."""
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder)
 
 
 def _sync(folder: Path) -> None:

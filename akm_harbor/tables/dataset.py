@@ -109,18 +109,22 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
         raise AkmHarborError(f"has no table {name!r}", path=dataset, hint="Collect the jobs again.")
     try:
         parts = [_read_part(file, columns) for file in files]
-    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(table, Table):
+            # Part by part: another writer's time zone or integer width does not merge, but it converts.
+            whole = pa.concat_tables([_as_declared(part, table) for part in parts])
+        else:
+            whole = pa.concat_tables(parts, promote_options="permissive")
+    except (pa.ArrowException, OSError) as error:
         raise AkmHarborError(
             f"table {name!r} cannot be read ({error})", path=dataset, hint="Collect the jobs again."
         ) from error
-    whole = pa.concat_tables(parts, promote_options="permissive")
-    if isinstance(table, Table):
-        present = set(whole.column_names)
-        whole = pa.Table.from_arrays(
-            [whole[c.name].cast(c.type) if c.name in present else pa.nulls(len(whole), c.type) for c in table.columns],
-            schema=table.schema(),
-        )
     return whole.select(list(columns)) if columns is not None else whole
+
+
+def _as_declared(part: pa.Table, table: Table) -> pa.Table:
+    present = set(part.column_names)
+    arrays = [part[c.name].cast(c.type) if c.name in present else pa.nulls(len(part), c.type) for c in table.columns]
+    return pa.Table.from_arrays(arrays, schema=table.schema())
 
 
 def _read_part(file: Path, columns: Sequence[str] | None) -> pa.Table:

@@ -28,12 +28,11 @@ from akm_harbor.trials.pool import read_all
 from akm_harbor.trials.result import MESSAGE_CHARS, timeout_in_force
 from akm_harbor.trials.settle import settle
 from akm_harbor.trials.stamps import Stamp, plain
-from akm_harbor.trials.trial import TrialRead
 from akm_harbor.trials.values import micros
+from akm_harbor.trials.worker import ChunkRead
 
 _BATCH_ROWS = 16_384
 _TRIAL_ROWS = 2048
-_STRIP_ROWS = 64
 _DETAIL = tuple(table for table in ALL if table.name not in ("trials", "tasks", "harbor_stats"))
 _NOTE_ACTIONS = {
     "naive-timestamp": "read as UTC",
@@ -77,8 +76,8 @@ def build(
     with replace_dataset(dataset) as writer:
         batch = _Batch(writer, plan, options)
         kept = _keep_old_rows(writer, plan, dataset)
-        for (job, trial), read in _read(plan, options, progress):
-            batch.add(job, trial, read)
+        for where, chunk in _read(plan, options, progress):
+            batch.add(where, chunk)
         for job in plan.found.jobs:
             for trial in job.trials:
                 known = plan.reused.get(trial.path)
@@ -123,12 +122,12 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
     return {str(v["values"]): int(v["counts"]) for v in pc.value_counts(column).to_pylist() if v["values"] is not None}
 
 
-def _read(plan: Plan, options: Options, progress: Progress | None) -> Iterator[tuple[Where, TrialRead]]:
+def _read(plan: Plan, options: Options, progress: Progress | None) -> Iterator[tuple[list[Where], ChunkRead]]:
     todo = iter(plan.todo)
     done, total = 0, len(plan.todo)
     for chunk in read_all([t for _, t in plan.todo], options.reward_key, plan.tasks.now_ns, options.workers):
-        yield from zip(islice(todo, len(chunk)), chunk, strict=True)
-        done += len(chunk)
+        yield list(islice(todo, chunk.n)), chunk
+        done += chunk.n
         if progress is not None:
             progress(done, total)
 
@@ -165,39 +164,52 @@ class _Batch:
         self._writer = writer
         self._plan = plan
         self._options = options
-        self._rows: list[dict[str, Any]] = []
         self._columns: dict[str, list[Any]] = {name: [] for name in TRIALS.names}
         self._done: list[pa.Table] = []
         self._details: dict[str, list[_Part]] = {table.name: [] for table in _DETAIL}
         self._waiting = dict.fromkeys(self._details, 0)
 
-    def add(self, job: JobDir, trial: TrialDir, read: TrialRead) -> None:
-        """Take in one trial just read."""
-        row = read.row
-        rel = f"{job.rel}/{trial.name}"
-        entry = cache.Entry(job.root, rel, read.private.get("plan"), read.problems, read.notes)
-        self.remember(trial, entry, read.stamps)
-        row["root"], row["trial_path"] = job.root, rel
-        columns = self._plan.jobs[job.path].columns
-        row["job_name"] = columns["job_name"]
-        row["submission"] = job.submission
-        row["arm"] = arm_of(row, read.private.get("arm"), self._options.arm_by)
-        task = self._plan.tasks.of(row.get("task_digest"), row.get("task_name"), row.get("task_path"), job.path)
-        if task is not None:
-            _join(row, read, task.gold, task.agent_timeout)
-        self._rows.append(row)
-        for name, columns in read.tables.items():
-            n = len(next(iter(columns.values()), ()))
-            if n:
-                self._details[name].append((row.get("trial_id"), job.root, rel, n, columns))
-                self._waiting[name] += n
-        if len(self._rows) >= _STRIP_ROWS:
-            self._transpose()
+    def add(self, where: list[Where], chunk: ChunkRead) -> None:
+        """Take in some trials just read."""
+        rows, nothing = chunk.rows, [None] * chunk.n
+        rels = [f"{job.rel}/{trial.name}" for job, trial in where]
+        rows["root"], rows["trial_path"] = [job.root for job, _ in where], rels
+        rows["job_name"] = [self._plan.jobs[job.path].columns["job_name"] for job, _ in where]
+        rows["submission"] = [job.submission for job, _ in where]
+        rows["arm"] = arms_of(rows, chunk.private.get("arm", nothing), self._options.arm_by)
+        self._join(where, chunk)
+        plans = chunk.private.get("plan", nothing)
+        trial_ids = rows.get("trial_id", nothing)
+        for i, (job, trial) in enumerate(where):
+            entry = cache.Entry(job.root, rels[i], plans[i], chunk.problems[i], chunk.notes[i])
+            self.remember(trial, entry, chunk.stamps[i])
+            for name, columns in chunk.tables[i].items():
+                n = len(next(iter(columns.values()), ()))
+                if n:
+                    self._details[name].append((trial_ids[i], job.root, rels[i], n, columns))
+                    self._waiting[name] += n
+        for name, column in self._columns.items():
+            column.extend(rows.get(name, nothing))
         if len(self._columns["root"]) >= _TRIAL_ROWS:
             self._finish_rows()
         for table in _DETAIL:
             if self._waiting[table.name] >= _BATCH_ROWS:
                 self._flush(table)
+
+    def _join(self, where: list[Where], chunk: ChunkRead) -> None:
+        """The columns that need the task."""
+        nothing = [None] * chunk.n
+        digests, names, paths = (chunk.rows.get(n, nothing) for n in ("task_digest", "task_name", "task_path"))
+        limits = chunk.rows.setdefault("agent_timeout_seconds", list(nothing))
+        for i, (job, _) in enumerate(where):
+            task = self._plan.tasks.of(digests[i], names[i], paths[i], job.path)
+            if task is None:
+                continue
+            calls = chunk.tables[i].get("tool_calls")
+            if task.gold and calls:
+                calls["gold_rank"] = [gold_rank(refs, task.gold) if refs else None for refs in calls["akm_refs"]]
+            if limits[i] is None and task.agent_timeout is not None:
+                limits[i] = timeout_in_force({n: v[i] for n, v in chunk.private.items()}, task.agent_timeout)
 
     def remember(self, trial: TrialDir, entry: cache.Entry, stamps: list[Stamp]) -> None:
         """Keep what the cache must know about a trial."""
@@ -208,15 +220,8 @@ class _Batch:
         """Write the rest of the detail tables, and return all new trials rows."""
         for table in _DETAIL:
             self._flush(table)
-        self._transpose()
         self._finish_rows()
         return pa.concat_tables(self._done)
-
-    def _transpose(self) -> None:
-        """Move rows into columns while they are still in the processor's cache."""
-        rows, self._rows = self._rows, []
-        for name, column in self._columns.items():
-            column += [row.get(name) for row in rows]
 
     def _finish_rows(self) -> None:
         self._done.append(_clean(TRIALS, TRIALS.from_columns(self._columns)))
@@ -253,28 +258,16 @@ def _clean(table: Table, rows: pa.Table) -> pa.Table:
     return redacted(rows, keep=keep, cuts=_CUTS.get(table.name), names=_JSON)
 
 
-def _join(row: dict[str, Any], read: TrialRead, gold: tuple[str, ...], timeout: float | None) -> None:
-    """The columns that need the task."""
-    if gold:
-        calls = read.tables.get("tool_calls")
-        if calls:
-            calls["gold_rank"] = [gold_rank(refs, gold) if refs else None for refs in calls["akm_refs"]]
-    if row.get("agent_timeout_seconds") is None and timeout is not None:
-        row["agent_timeout_seconds"] = timeout_in_force(read.private, timeout)
-
-
-def arm_of(row: dict[str, Any], label: str | None, arm_by: str) -> str | None:
-    """A trial's arm (see `collect`); `label` is the agent's own `arm` kwarg."""
-    by: dict[str, str | None] = {
-        "kwarg": label,
-        "agent": row.get("agent_name"),
-        "job": row.get("job_name"),
-        "submission": row.get("submission"),
-        "model": row.get("model_name"),
-    }
-    if arm_by == "auto":
-        return by["kwarg"] or by["submission"] or by["agent"]
-    return by[arm_by]
+def arms_of(rows: dict[str, list[Any]], labels: list[str | None], arm_by: str) -> list[str | None]:
+    """The arm of each trial (see `collect`); `labels` are the agents' own `arm` kwargs."""
+    nothing: list[str | None] = [None] * len(labels)
+    column = {"agent": "agent_name", "job": "job_name", "submission": "submission", "model": "model_name"}
+    if arm_by == "kwarg":
+        return labels
+    if arm_by in column:
+        return list(rows.get(column[arm_by], nothing))
+    agents = rows.get("agent_name", nothing)
+    return [a or b or c for a, b, c in zip(labels, rows["submission"], agents, strict=True)]
 
 
 def _problems(plan: Plan, batch: _Batch) -> Problems:

@@ -16,21 +16,19 @@ from queue import SimpleQueue
 import msgspec
 
 from akm_harbor.trials.discover import TrialDir
-from akm_harbor.trials.trial import TrialRead, unread_trial
-from akm_harbor.trials.worker import Request, read_chunk, receive, send
+from akm_harbor.trials.trial import unread_trial
+from akm_harbor.trials.worker import ChunkRead, Request, joined, read_chunk, receive, send
 
 _CHUNK = 64
 _WORTH_BYTES = 24 * 1024 * 1024
 _WORTH_TRIALS = 2000
 
-_decode = msgspec.msgpack.Decoder(list[TrialRead]).decode
+_decode = msgspec.msgpack.Decoder(ChunkRead).decode
 
-type Answer = tuple[int, list[TrialRead] | None]
+type Answer = tuple[int, ChunkRead | None]
 
 
-def read_all(
-    trials: list[TrialDir], reward_key: str, now_ns: int, workers: int | None = None
-) -> Iterator[list[TrialRead]]:
+def read_all(trials: list[TrialDir], reward_key: str, now_ns: int, workers: int | None = None) -> Iterator[ChunkRead]:
     """Read trials in order, a chunk at a time.
 
     Args:
@@ -80,7 +78,7 @@ def _worth_it(trials: list[TrialDir]) -> bool:
     return len(trials) >= _WORTH_TRIALS or sum(map(_weight, trials)) >= _WORTH_BYTES
 
 
-def _in_order(requests: list[Request], workers: int) -> Iterator[list[TrialRead]]:
+def _in_order(requests: list[Request], workers: int) -> Iterator[ChunkRead]:
     """Hand out requests, yield answers in request order; a few may be ahead, not all of them."""
     todo: SimpleQueue[Request | None] = SimpleQueue()
     done: SimpleQueue[Answer] = SimpleQueue()
@@ -91,13 +89,13 @@ def _in_order(requests: list[Request], workers: int) -> Iterator[list[TrialRead]
     threads = [threading.Thread(target=_serve, args=(todo, done), daemon=True) for _ in range(workers)]
     for thread in threads:
         thread.start()
-    waiting: dict[int, list[TrialRead]] = {}
+    waiting: dict[int, list[ChunkRead]] = {}
     try:
         for number, request in enumerate(requests):
             while number not in waiting:
                 got, answer = done.get()
-                waiting[got] = answer if answer is not None else _one_by_one(requests[got])
-            yield waiting.pop(request.number)
+                waiting[got] = [answer] if answer is not None else _one_by_one(requests[got])
+            yield from waiting.pop(request.number)
             if handed < len(requests):
                 todo.put(requests[handed])
                 handed += 1
@@ -136,7 +134,7 @@ def _serve(todo: "SimpleQueue[Request | None]", done: "SimpleQueue[Answer]") -> 
             _stop(worker)
 
 
-def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> list[TrialRead] | None:
+def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> ChunkRead | None:
     """The worker's answer; None when it died over it."""
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -164,12 +162,12 @@ def _stop(worker: "subprocess.Popen[bytes]") -> None:
         worker.wait()
 
 
-def _one_by_one(request: Request) -> list[TrialRead]:
+def _one_by_one(request: Request) -> list[ChunkRead]:
     """A worker died over a chunk: find the trial that kills it and keep the row."""
-    reads: list[TrialRead] = []
+    reads: list[ChunkRead] = []
     for trial in request.trials:
         worker = _start()
         answer = _ask(worker, Request(0, [trial], request.reward_key, request.now_ns))
         _stop(worker)
-        reads += answer if answer is not None else [unread_trial(trial)]
+        reads.append(answer if answer is not None else joined([unread_trial(trial)]))
     return reads

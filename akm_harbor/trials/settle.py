@@ -1,6 +1,7 @@
 """What only all trials together decide: job columns, duplicates, superseded trials, attempts."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -49,7 +50,9 @@ def settle(
         for trial in job.trials:
             order[job.root, f"{job.rel}/{trial.name}"] = len(order), job.path
     keys = list(zip(trials["root"].to_pylist(), trials["trial_path"].to_pylist(), strict=True))
-    trials = trials.take(pa.array(sorted(range(len(keys)), key=lambda i: order[keys[i]][0]), type=pa.int64()))
+    positions = [order[key][0] for key in keys]
+    if any(a > b for a, b in pairwise(positions)):
+        trials = trials.take(pa.array(sorted(range(len(keys)), key=positions.__getitem__), type=pa.int64()))
     rows = _Rows(trials)
     job_of = [order[key][1] for key in zip(rows.root, rows.path, strict=True)]
     status = list(rows.own)

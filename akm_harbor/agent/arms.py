@@ -162,8 +162,11 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
         return ("opencode",)
 
     async def _boot(self, environment: BaseEnvironment) -> None:
-        """As the agent's user: fill opencode's config folder, and see that opencode runs at all."""
-        command = f"{delivery.settle_command()} && mkdir -p {self._logs.evidence} && {layout.BIN}/opencode --version"
+        """As the agent's user: fill opencode's config folder, and see that the toolchain runs at all."""
+        # opencode is a program made with Bun: the toolchain's own Bun fails where it would, and starts
+        # in no time. Which opencode it is, the toolchain's digest says; npm's has to be asked.
+        program = f"{layout.TOOLCHAIN}/bin/bun" if self._toolchain else f"{layout.BIN}/opencode"
+        command = f"{delivery.settle_command()} && mkdir -p {self._logs.evidence} && {program} --version"
         try:
             seen = await delivery.must(environment, "starting opencode", command, env=self._environment())
         except RuntimeError as error:
@@ -172,7 +175,8 @@ class ControlOpenCode(OpenCode):  # type: ignore[misc]
                 f"opencode ({held}) does not start in this container: {error}",
                 hint="Build for the container's platform, e.g. akm-harbor toolchain build --platform linux-x64-musl.",
             ) from error
-        self._opencode_version = seen.strip().splitlines()[-1]
+        if self._toolchain is None:
+            self._opencode_version = seen.strip().splitlines()[-1]
 
     def _environment(self) -> dict[str, str]:
         """Variables of every command the agent runs."""

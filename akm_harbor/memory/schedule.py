@@ -88,7 +88,7 @@ def run_dask(units: Iterator[Numbered], address: str) -> Iterator[tuple[int, Uni
     try:
         if kind == "local":
             client = distributed.Client(
-                n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=50
             )
         else:
             client = distributed.Client(address, timeout=_CONNECT_S)

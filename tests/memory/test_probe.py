@@ -198,7 +198,7 @@ def test_what_cannot_be_meant_is_refused(stores, tmp_path, changes, said):
 def cluster():
     """Two Dask worker processes on this machine."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made:
         yield made
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import cast
 from urllib.parse import unquote, urlsplit
@@ -71,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a chat-completions request and log it."""
-        started = time.monotonic()
+        arrived, started = datetime.now(UTC), time.monotonic()
         record = RequestRecord(kind="main")
         try:
             route = _ROUTE.match(urlsplit(self.path).path)
@@ -90,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             _LOG.exception("the scripted model failed")
             record = replace(record, status=500, outcome="error")
             self._error(500, "the scripted model failed; see its log", "server_error")
-        self.app.log.write(replace(record, seconds=round(time.monotonic() - started, 4)))
+        self.app.log.write(replace(record, seconds=round(time.monotonic() - started, 4)), arrived)
         return None
 
     def _chat(self, record: RequestRecord) -> RequestRecord:

@@ -3,7 +3,7 @@
 import json
 import threading
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -53,11 +53,15 @@ class RequestLog:
         except OSError as error:
             raise AkmHarborError(f"cannot write the request log ({error.strerror})", path=path) from None
 
-    def write(self, record: RequestRecord) -> None:
-        """Append one line; it is on disk when this returns."""
+    def write(self, record: RequestRecord, arrived: datetime) -> None:
+        """Append one line; it is on disk when this returns.
+
+        A line is written when its answer has gone out, so the file's order is that of the ends: sort by `at`,
+        the time of arrival, for the order of the requests.
+        """
         if self._file is None:
             return
-        line = json.dumps({"version": 1, "at": datetime.now(UTC).isoformat(), **asdict(record)})
+        line = json.dumps({"version": 1, "at": arrived.isoformat(), **asdict(record)})
         with self._lock:
             if not self._file.closed:
                 self._file.write(line + "\n")

@@ -139,11 +139,12 @@ def client() -> type[Client]:
 
 @pytest.fixture
 def log_lines(tmp_path: Path, servers: list[ScriptedModel]) -> Callable[[], list[dict[str, Any]]]:
-    """The log, once the servers are closed: a line is written after its answer has gone out."""
+    """The log in order of arrival, once the servers are closed: a line is written after its answer has gone out."""
 
     def read() -> list[dict[str, Any]]:
         for model in servers:
             model.close()
-        return [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+        return sorted(lines, key=lambda line: line["at"])
 
     return read

@@ -32,7 +32,7 @@ lint: setup-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-cache
 
 clean:
 	rm -rf .venv build dist out jobs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

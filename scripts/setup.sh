@@ -24,7 +24,7 @@ good_python() {
 
 find_python() {
     for candidate in "${PYTHON:-}" python3.14 python3.13 python3.12 python3 python \
-        "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python "$HOME"/.local/bin/python3.1[2-9] /opt/homebrew/bin/python3; do
+        "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python "$HOME"/.local/bin/python3.1[2-9] /opt/homebrew/bin/python3; do
         [ -n "$candidate" ] || continue
         path=$(command -v "$candidate" 2>/dev/null) || continue
         if good_python "$path"; then
@@ -62,7 +62,7 @@ if [ ! -x "$venv/bin/python" ] || ! good_python "$venv/bin/python"; then
     python=$(find_python) || fail "no Python >= 3.12 with venv was found.
   Debian 13 / Ubuntu 24.04:  apt-get install python3 python3-venv
   elsewhere:                 install uv (pip install uv) and run: uv python install 3.12
-  or name one:               PYTHON=/path/to/python3.12 make $kind"
+  or name one:               PYTHON=/path/to/python3.12 make demo"
     say "making $venv with $("$python" --version) ($python)"
     rm -rf "$venv"
     "$python" -m venv "$venv"

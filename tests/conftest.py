@@ -30,6 +30,10 @@ def _lacks_akm() -> str | None:
     return f"{' and '.join(unset)} not set" if unset else None
 
 
+def _lacks_akm_cli() -> str | None:
+    return None if os.environ.get("AKM_HARBOR_AKM_CLI") else "AKM_HARBOR_AKM_CLI not set"
+
+
 def _lacks_docker() -> str | None:
     if os.environ.get("AKM_HARBOR_DOCKER_TESTS") != "1":
         return "run by hand: AKM_HARBOR_DOCKER_TESTS=1 and a Docker engine"
@@ -54,6 +58,7 @@ NEEDS = {
     "browser": (_lacks_browser, True),
     "opencode": (_lacks_opencode, True),
     "live_akm": (_lacks_akm, False),
+    "live_akm_cli": (_lacks_akm_cli, False),
     "docker": (_lacks_docker, False),
 }
 

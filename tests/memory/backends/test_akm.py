@@ -197,10 +197,10 @@ def test_a_reset_forgets_everything(double, tmp_path):
     assert backend.search(Query("boat"), 5) == []
 
 
-@pytest.mark.live_akm
+@pytest.mark.live_akm_cli
 @pytest.mark.parametrize("synthesis", ["lead", "keywords"])
 def test_a_real_akm_stores_counts_and_finds(tmp_path, synthesis):
-    executable = Path(os.environ["AKM_HARBOR_AKM_SPEC"])
+    executable = Path(os.environ["AKM_HARBOR_AKM_CLI"])
     backend = Akm(executable, tmp_path / "store", command="search", synthesis=synthesis)
     for _ in range(2):
         backend.reset()
@@ -214,9 +214,9 @@ def test_a_real_akm_stores_counts_and_finds(tmp_path, synthesis):
     assert curate.describe().settings["usage_untracked"] is True
 
 
-@pytest.mark.live_akm
+@pytest.mark.live_akm_cli
 def test_a_real_akm_takes_500_documents_in_one_index_run(tmp_path):
-    backend = Akm(Path(os.environ["AKM_HARBOR_AKM_SPEC"]), tmp_path / "store")
+    backend = Akm(Path(os.environ["AKM_HARBOR_AKM_CLI"]), tmp_path / "store")
     backend.reset()
     documents = [Document(opaque_name("bulk", n), f"Note {n} about kite{n % 50}.", f"{n:04d}") for n in range(500)]
     assert backend.ingest(documents).docs == 500

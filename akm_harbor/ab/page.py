@@ -46,7 +46,7 @@ def render_section(result: AbResult, name: str) -> str:
 
 
 def _context(result: AbResult) -> dict[str, Any]:
-    style, outcome = words.OUTCOMES[result.verdict.outcome]
+    style, outcome = words.banner(result)
     return {
         "title": f"A/B report: {result.title}",
         "version": akm_harbor.__version__,

@@ -12,6 +12,7 @@ from akm_harbor.stats.power import Components
 from akm_harbor.stats.results import NotEstimable, Result
 
 Grade = Literal["ok", "note", "caveat", "fatal"]
+Direction = Literal["better", "worse", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,15 +368,22 @@ class Verdict:
 
     Attributes:
         exit_code: 0 no regression by the rule, 3 regression, 4 not comparable or not delivered.
-        outcome: improvement, no-clear-difference, regression, not-comparable, not-delivered or undecidable.
+        outcome: improvement, no-clear-difference, regression, not-comparable, not-delivered,
+            unbalanced-errors or undecidable.
         rule: the rule, as a sentence.
         reasons: why the outcome is what it is.
+        direction: which side of zero the whole interval lies on, better or worse, else open.
+        settled: the interval and the exact test agree on whether there is a difference at all; None where
+            there is no answer, or only one of the two exists. A reader who wants to publish an improvement
+            asks for `improvement` and for this.
     """
 
     exit_code: int
     outcome: str
     rule: str
     reasons: tuple[str, ...]
+    direction: Direction = "open"
+    settled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +394,7 @@ class Options:
         level: coverage of the intervals.
         look: which of how many planned looks at a running comparison this is, e.g. `2/5`; the level is
             then raised so that all looks together err as often as one.
+        max_error_imbalance: largest difference of the arms' error shares that still gives an answer.
         strip_prefix: pair tasks by the part of their names after the last slash.
     """
 
@@ -396,6 +405,7 @@ class Options:
     rule: Literal["significant", "non-inferior"] = "significant"
     margin: float = 0.0
     min_delivered: float = 0.9
+    max_error_imbalance: float = 1.0
     strict: bool = False
     strip_prefix: bool = False
     accept: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def parse_options(given: Mapping[str, Any]) -> Options:
     if unknown:
         raise UsageError(f"no option {unknown[0]!r}", hint=f"There are {', '.join(sorted(known))}.")
     values = dict(given)
-    for name in ("level", "margin", "min_delivered"):
+    for name in ("level", "margin", "min_delivered", "max_error_imbalance"):
         if name in values:
             values[name] = _number(name, values[name])
     for name in ("strict", "strip_prefix"):
@@ -147,7 +147,7 @@ def verdict_document(result: AbResult) -> dict[str, Any]:
 def summary(result: AbResult) -> str:
     """The result as a few lines for a terminal."""
     lines = [
-        words.OUTCOMES[result.verdict.outcome][1],
+        words.banner(result)[1],
         words.precision(result),
         words.headline(result),
         words.delivery_sentence(result),

@@ -1,8 +1,10 @@
 """From a comparison to an answer that CI can act on, by a rule that is stated."""
 
-from akm_harbor.ab.result import Check, Delivery, Options, PolicyRow, Verdict
+from dataclasses import replace
+
+from akm_harbor.ab.result import Check, Delivery, Direction, Options, PolicyRow, Verdict
 from akm_harbor.errors import UsageError
-from akm_harbor.stats.results import Estimate, Interval, NotEstimable
+from akm_harbor.stats.results import Estimate, Interval, NotEstimable, Result
 
 NO_REGRESSION, REGRESSION, NO_ANSWER = 0, 3, 4
 
@@ -30,9 +32,21 @@ def rule_text(options: Options) -> str:
 
 
 def verdict(
-    options: Options, headline: PolicyRow, checks: tuple[Check, ...], delivery: tuple[Delivery, ...]
+    options: Options,
+    headline: PolicyRow,
+    checks: tuple[Check, ...],
+    delivery: tuple[Delivery, ...],
+    error_shares: tuple[float, float] = (0.0, 0.0),
 ) -> Verdict:
-    """Apply the rule; what makes the question meaningless comes before the answer."""
+    """Apply the rule; what makes the question meaningless comes before the answer.
+
+    Args:
+        options: the rule and its limits.
+        headline: the comparison under the headline's error policy.
+        checks: the comparability checks.
+        delivery: delivery of both arms.
+        error_shares: errors by attempts, of baseline and treatment.
+    """
     rule = rule_text(options)
     fatal = [c for c in checks if c.grade == "fatal"]
     if fatal:
@@ -41,10 +55,37 @@ def verdict(
     lacking = [d for d in delivery if d.share is not None and d.share < options.min_delivered]
     if lacking:
         return Verdict(NO_ANSWER, "not-delivered", rule, tuple(_lacking(d, options) for d in lacking))
+    gap = abs(error_shares[1] - error_shares[0])
+    if gap > options.max_error_imbalance:
+        shares = f"{error_shares[0]:.1%} of the baseline's attempts and {error_shares[1]:.1%} of the treatment's"
+        allowed = f"{100 * options.max_error_imbalance:g} points"
+        reason = f"{shares} had errors: {100 * gap:.1f} points apart, where {allowed} are allowed."
+        return Verdict(NO_ANSWER, "unbalanced-errors", rule, (reason,))
     difference = headline.difference
     if isinstance(difference, Estimate):
-        return _by_interval(options, difference, rule)
+        found = _by_interval(options, difference, rule)
+        direction = direction_of(difference)
+        return replace(found, direction=direction, settled=settled(direction, headline.sign_flip, options.level))
     return _without_interval(options, headline, difference, rule)
+
+
+def direction_of(difference: Result) -> Direction:
+    """Which side of zero the whole interval lies on."""
+    if isinstance(difference, NotEstimable) or difference.interval is None:
+        return "open"
+    return "better" if difference.interval.low > 0 else "worse" if difference.interval.high < 0 else "open"
+
+
+def settled(direction: Direction, exact: Result, level: float) -> bool | None:
+    """Whether the interval and the exact test agree on there being a difference; None without a test.
+
+    The interval leans on the tasks' differences being roughly normal, the exact test on nothing but the
+    drawing of arms by lot. On a handful of tasks the first can leave out zero while the second cannot
+    reach any usual p at all: then nothing is settled, whichever of the two one likes better.
+    """
+    if isinstance(exact, NotEstimable) or exact.p is None:
+        return None
+    return (direction != "open") == bool(exact.p <= 1 - level)
 
 
 def _lacking(delivery: Delivery, options: Options) -> str:
@@ -85,7 +126,8 @@ def _without_interval(options: Options, headline: PolicyRow, difference: NotEsti
         low = exact.p is not None and exact.p <= 1 - options.level
         why = f"{difference.detail} The exact sign-flip test decides (p = {exact.p:.3g})."
         if difference.value <= -options.margin and difference.value < 0 and (low or options.rule == "non-inferior"):
-            return Verdict(REGRESSION, "regression", rule, (why,))
-        outcome = "improvement" if difference.value > 0 and low else "no-clear-difference"
-        return Verdict(NO_REGRESSION, outcome, rule, (why,))
+            return Verdict(REGRESSION, "regression", rule, (why,), "worse" if low else "open")
+        if difference.value > 0 and low:
+            return Verdict(NO_REGRESSION, "improvement", rule, (why,), "better")
+        return Verdict(NO_REGRESSION, "no-clear-difference", rule, (why,), "worse" if low else "open")
     return Verdict(NO_ANSWER, "undecidable", rule, (difference.detail,))

@@ -5,15 +5,18 @@ from akm_harbor.ab.verdict import level_text, shown_limits
 from akm_harbor.report.text import DASH, MINUS
 from akm_harbor.stats.results import Estimate, NotEstimable, Result
 
-OUTCOMES = {
-    "improvement": ("good", "The treatment does better."),
-    "no-clear-difference": ("plain", "No clear difference."),
-    "regression": ("bad", "The treatment does worse."),
-    "not-comparable": ("warn", "These arms cannot be compared as they stand."),
-    "not-delivered": ("warn", "The treatment did not reach the agent."),
-    "undecidable": ("warn", "Too little data to say anything."),
+NO_ANSWER = {
+    "not-comparable": "These arms cannot be compared as they stand.",
+    "not-delivered": "The treatment did not reach the agent.",
+    "unbalanced-errors": "Errors differ too much between the arms to compare them.",
+    "undecidable": "Too little data to say anything.",
 }
-"""Verdict outcome -> (style of the banner, its first words)."""
+"""Verdict outcome -> what the banner says where there is no answer."""
+_SETTLED = {
+    "better": "The treatment does better.",
+    "worse": "The treatment does worse.",
+    "open": "No clear difference.",
+}
 
 
 def percent(share: float | None) -> str:
@@ -105,6 +108,50 @@ def meaning(r: AbResult) -> str:
         f"For tasks like these, anything from {points(low)} to {points(high)} points is compatible with the data, "
         "no difference included. That is not the same as showing that there is none."
     )
+
+
+def banner(r: AbResult) -> tuple[str, str]:
+    """The banner's style and its first words: never surer than the interval and the exact test together."""
+    v = r.verdict
+    if v.outcome in NO_ANSWER:
+        return "warn", NO_ANSWER[v.outcome]
+    said = _SETTLED[v.direction] if v.settled is not False else _unsettled(r)
+    style = "good" if v.direction == "better" and v.settled is not False else "plain"
+    return "bad" if v.exit_code else style, f"{said} {_against_margin(r)}".strip()
+
+
+def _unsettled(r: AbResult) -> str:
+    """The two disagree: which says what."""
+    p = f"(p = {p_value(r.headline.sign_flip)})".replace("= <", "<")
+    if r.verdict.direction != "open":
+        return (
+            f"Probably {r.verdict.direction}, not settled: the interval leaves out zero, "
+            f"the exact test does not rule out chance {p}."
+        )
+    side = "better" if (r.headline.difference.value or 0.0) > 0 else "worse"
+    return f"Perhaps {side}, not settled: the exact test finds a difference {p}, the interval does not leave out zero."
+
+
+def _against_margin(r: AbResult) -> str:
+    """What the rule makes of it, where the rule is about more than zero."""
+    margin = f"A loss of more than {100 * r.options.margin:g} points"
+    if r.options.rule == "non-inferior":
+        return f"{margin} is {'not ' if r.verdict.exit_code else ''}ruled out."
+    if r.options.margin and r.verdict.direction == "worse":
+        return f"{margin} is {'shown' if r.verdict.exit_code else 'not shown'}."
+    return ""
+
+
+def disagreement(r: AbResult) -> str:
+    """Why the interval and the exact test can disagree, and what would settle it; empty where they do not."""
+    exact = r.headline.sign_flip
+    if r.verdict.settled is not False or isinstance(exact, NotEstimable):
+        return ""
+    told = (
+        "The interval trusts the tasks' differences to be roughly normal; the exact test trusts nothing but the signs. "
+        "This page calls a difference settled only where both agree."
+    )
+    return " ".join([told, *exact.notes, "More tasks settle it; more attempts do so only in part."])
 
 
 def delivery_sentence(r: AbResult) -> str:

@@ -5,6 +5,8 @@ import pytest
 from akm_harbor.ab.analysis import analyse
 from akm_harbor.ab.page import render_page
 from akm_harbor.ab.result import Options
+from akm_harbor.ab.run import verdict_document
+from akm_harbor.ab.words import banner, disagreement
 from akm_harbor.errors import UsageError
 from akm_harbor.stats.results import Estimate, NotEstimable
 
@@ -116,3 +118,68 @@ def test_an_early_look_widens_the_interval(tmp_path, arms):
     for bad in ("5", "3/2", "0/5", "a/b", "1/500"):
         with pytest.raises(UsageError, match="a look is written like"):
             analyse(data, "a", "b", Options(look=bad))
+
+
+def several(tmp_path, differences, options=None, k=4):
+    """Arms whose task means differ by these numbers of attempts out of k."""
+    base, treated = ([[1] * max(0, way * d) + [0] * (k - max(0, way * d)) for d in differences] for way in (-1, 1))
+    return analyse(dataset(tmp_path, [*matrix("a", base), *matrix("b", treated)]), "a", "b", options)
+
+
+@pytest.mark.parametrize(
+    ("differences", "options", "expected", "words"),
+    [
+        ([4, 4, 4, 2, 0, 0], None, ("better", False), "Probably better, not settled: the interval leaves out zero"),
+        ([-4, -4, -4, -2, 0, 0], None, ("worse", False), "Probably worse, not settled"),
+        ([4, 4, 4, 2, 4, 2], None, ("better", True), "The treatment does better."),
+        ([-4, -4, -4, -2, -4, -2], None, ("worse", True), "The treatment does worse."),
+        ([2, -2, 4, -4, 0, 0], None, ("open", True), "No clear difference."),
+        (
+            [-1, -1, -1, -1, -1, -1, -1, 0],
+            Options(margin=0.4),
+            ("worse", True),
+            "The treatment does worse. A loss of more than 40 points is not shown.",
+        ),
+        (
+            [-4, -4, -4, -2, -4, -2],
+            Options(margin=0.1),
+            ("worse", True),
+            "The treatment does worse. A loss of more than 10 points is shown.",
+        ),
+        (
+            [2, -2, 4, -4, 0, 0],
+            Options(rule="non-inferior", margin=0.1),
+            ("open", True),
+            "No clear difference. A loss of more than 10 points is not ruled out.",
+        ),
+        (
+            [4, 4, 4, 2, 4, 2],
+            Options(rule="non-inferior", margin=0.1),
+            ("better", True),
+            "The treatment does better. A loss of more than 10 points is ruled out.",
+        ),
+    ],
+)
+def test_banner_is_never_surer_than_both_tests_together(tmp_path, differences, options, expected, words):
+    r = several(tmp_path, differences, options)
+    assert (r.verdict.direction, r.verdict.settled) == expected
+    assert banner(r)[1].startswith(words)
+    assert banner(r)[1] in render_page(r)
+    document = verdict_document(r)
+    assert (document["direction"], document["settled"]) == expected
+    assert document["exit_code"] == (3 if document["outcome"] == "regression" else 0)
+    assert bool(disagreement(r)) is (not expected[1])
+
+
+def test_exact_test_alone_is_not_settled_either(tmp_path):
+    r = several(tmp_path, [1, 1, 1, 1, 1, 10], k=10)
+    assert r.headline.sign_flip.p == pytest.approx(2 / 64)
+    assert (r.verdict.outcome, r.verdict.direction, r.verdict.settled) == ("no-clear-difference", "open", False)
+    style, said = banner(r)
+    assert style == "plain"
+    assert said.startswith("Perhaps better, not settled: the exact test finds a difference (p = 0.031), the interval")
+
+
+def test_no_answer_is_neither_settled_nor_not(tmp_path):
+    r = analyse(dataset(tmp_path, [*matrix("a", [[1]]), *matrix("b", [[0]])]), "a", "b")
+    assert (r.verdict.settled, banner(r)) == (None, ("warn", "Too little data to say anything."))

@@ -307,6 +307,7 @@ def _gather(row: Row, captured: Captured, calls: Calls) -> delivery.Evidence:
     main = [r for r in captured.requests or () if r["kind"] == "main"]
     akm = [use for use in calls.akm if use.tool.startswith("akm_")]
     added = [r["added_chars"] for r in main if r["added_chars"] is not None]
+    carried = [r["context_chars"] for r in main if r["context_chars"] is not None]
     inject = capture.get("inject")
     return delivery.Evidence(
         expected=_expected(row, captured),
@@ -334,6 +335,9 @@ def _gather(row: Row, captured: Captured, calls: Calls) -> delivery.Evidence:
         akm_calls=len(akm),
         akm_failed=sum(1 for u in akm if u.status == "error" or (u.call.answered is False and u.error)),
         akm_answered=sum(1 for u in akm if u.call.answered and u.status != "error"),
+        oracle=capture.get("context") == "bundle",
+        context_seen=len(carried),
+        context_shown=sum(1 for chars in carried if chars > 0),
     )
 
 

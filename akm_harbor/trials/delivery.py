@@ -25,10 +25,14 @@ REASONS: dict[str, str] = {
     "selfcheck-failed": "akm did not answer the self-check before the run",
     "tools-not-offered": "no main model request offered akm tools",
     "context-not-injected": "no main model request carried the plugin's text",
+    "bundle-not-in-context": "no main model request carried the bundle's text, which this arm puts into the prompt",
     # true, but worth knowing
     "index-built-by-akm": "set-up built no index; akm built it itself during the run",
     "context-eaten-by-title": "the plugin's text went to the title request only, as this arm allows",
-    "not-probed": "no probe watched the model requests: what was offered and injected is inferred",
+    "not-probed": "no probe watched the model requests: what was offered and injected is inferred, or unknown",
+    "context-in-some-requests": "some main model requests carried the bundle's text, others did not",
+    # no verdict
+    "no-request": "the agent asked the model nothing, so there was nothing to carry the bundle's text",
     # beside either verdict
     "placebo-as-declared": "the arm asked for an empty bundle",
     "akm-on-control-arm": "a control trial was offered akm tools, or the plugin started a session",
@@ -62,6 +66,9 @@ class Evidence:
         akm_calls: the model's akm calls.
         akm_failed: of which failed.
         akm_answered: of which brought a payload.
+        oracle: the arm puts the bundle's text into the prompt (`context=bundle`), with or without akm.
+        context_seen: main requests of which the probe knows whether they carried it.
+        context_shown: of which did.
     """
 
     expected: bool | None
@@ -86,6 +93,9 @@ class Evidence:
     akm_calls: int = 0
     akm_failed: int = 0
     akm_answered: int = 0
+    oracle: bool = False
+    context_seen: int = 0
+    context_shown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,8 @@ class Verdict:
     """The delivery verdict.
 
     Attributes:
-        delivered: None on a control arm or a foreign agent; true only on positive evidence.
+        delivered: None on a control arm, a foreign agent, or an oracle-context arm that nobody watched;
+            true only on positive evidence.
         reasons: codes of `REASONS`; for a true verdict, what is worth knowing about it.
         plugin_loaded: the plugin started a session.
         tools_offered: as seen by the probe.
@@ -117,8 +128,9 @@ def verdict(e: Evidence) -> Verdict:
     """Judge one trial's evidence."""
     if not e.expected:
         contaminated = e.expected is False and (e.tools_offered is True or e.session_started)
-        reasons = ("akm-on-control-arm",) if contaminated else ()
-        return Verdict(None, reasons, None, e.tools_offered, e.context_injected, None, None, None)
+        delivered, reasons = _in_context(e) if e.oracle and e.expected is False else (None, ())
+        reasons += ("akm-on-control-arm",) if contaminated else ()
+        return Verdict(delivered, reasons, None, e.tools_offered, e.context_injected, None, None, None)
     if not e.captured:
         return Verdict(
             delivered=False,
@@ -145,6 +157,18 @@ def verdict(e: Evidence) -> Verdict:
         None if entries is None else entries > 0,
         entries,
     )
+
+
+def _in_context(e: Evidence) -> tuple[bool | None, tuple[str, ...]]:
+    """The oracle-context arm's verdict: the probe saw the bundle's text in main requests, or it did not."""
+    declared = ("placebo-as-declared",) if e.declared_empty else ()
+    if e.bundle_files == 0:
+        return False, ("bundle-empty", *declared)
+    if not e.context_seen:
+        return None, ("no-request",) if e.main_requests == 0 else ("not-probed",)
+    if not e.context_shown:
+        return False, ("bundle-not-in-context",)
+    return True, ("context-in-some-requests",) if e.context_shown < e.context_seen else ()
 
 
 def _plugin(e: Evidence) -> list[str]:
@@ -180,7 +204,7 @@ def _index(e: Evidence) -> list[str]:
 def _seen(e: Evidence) -> list[str]:
     if not e.main_requests:
         return []
-    reasons = []
+    reasons = ["bundle-not-in-context"] if e.oracle and e.context_seen and not e.context_shown else []
     if e.tools_wanted and e.tools_offered is False:
         reasons.append("tools-not-offered")
     if e.context_wanted and e.context_injected is False:

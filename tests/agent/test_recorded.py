@@ -10,7 +10,7 @@ from akm_harbor.trials import collect
 RECORDED = Path(__file__).parents[1] / "data" / "p0"
 WANTED: dict[tuple[str, str], tuple[bool | None, str | None, float | None]] = {
     ("p0-arms", "control"): (None, None, 0),
-    ("p0-arms", "oracle-context"): (None, None, 1),
+    ("p0-arms", "oracle-context"): (True, None, 1),
     ("p0-arms", "akm"): (True, None, 1),
     ("p0-placebos", "title-on"): (True, "context-eaten-by-title", 1),
     ("p0-placebos", "tools-only"): (True, None, 1),

@@ -93,6 +93,38 @@ def test_a_declared_placebo_is_named_as_one() -> None:
     assert (got.delivered, got.reasons) == (False, ("bundle-empty", "placebo-as-declared"))
 
 
+ORACLE = Evidence(expected=False, oracle=True, bundle_files=3, main_requests=2, context_seen=2, context_shown=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "delivered", "reasons"),
+    [
+        ({}, True, ()),
+        ({"context_shown": 1}, True, ("context-in-some-requests",)),
+        ({"context_shown": 0}, False, ("bundle-not-in-context",)),
+        ({"bundle_files": 0}, False, ("bundle-empty",)),
+        ({"bundle_files": 0, "declared_empty": True}, False, ("bundle-empty", "placebo-as-declared")),
+        ({"main_requests": None, "context_seen": 0, "context_shown": 0}, None, ("not-probed",)),
+        ({"context_seen": 0, "context_shown": 0}, None, ("not-probed",)),
+        ({"main_requests": 0, "context_seen": 0, "context_shown": 0}, None, ("no-request",)),
+        ({"tools_offered": True}, True, ("akm-on-control-arm",)),
+        ({"oracle": False}, None, ()),
+    ],
+)
+def test_the_oracle_context_arm_is_judged_by_what_the_requests_carried(
+    changes: dict, delivered: bool | None, reasons: tuple[str, ...]
+) -> None:
+    got = verdict(replace(ORACLE, **changes))
+    assert (got.delivered, got.reasons) == (delivered, reasons)
+
+
+def test_akm_and_the_bundles_text_must_both_arrive() -> None:
+    both = replace(HEALTHY, oracle=True, context_seen=4, context_shown=4)
+    assert verdict(both).delivered is True
+    assert verdict(replace(both, context_shown=0)).reasons == ("bundle-not-in-context",)
+    assert verdict(replace(both, tools_offered=False)).reasons == ("tools-not-offered",)
+
+
 def test_control_arms_and_foreign_agents_have_no_verdict() -> None:
     assert verdict(Evidence(expected=False)).delivered is None
     assert verdict(Evidence(expected=None, tools_offered=True)).reasons == ()

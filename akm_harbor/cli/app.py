@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import ab, canary, collect, corpus, demo, memory, model, report, sandbox, tables, toolchain
+from akm_harbor.cli import ab, arms, canary, collect, corpus, demo, memory, model, report, sandbox, tables, toolchain
 
 app = typer.Typer(
     name="akm-harbor",
@@ -35,6 +35,7 @@ def _main(
 app.command()(collect.collect)
 app.command()(demo.demo)
 app.add_typer(ab.app, name="ab")
+app.add_typer(arms.app, name="arms")
 app.add_typer(canary.app, name="canary")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(memory.app, name="memory")

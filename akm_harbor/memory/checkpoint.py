@@ -29,12 +29,15 @@ class Checkpoint:
             with pa.OSFile(str(path)) as file:
                 trials = pa.ipc.open_stream(file).read_all()
                 retrieval = pa.ipc.open_stream(file).read_all()
+                contexts = pa.ipc.open_stream(file).read_all()
         except (OSError, pa.ArrowInvalid):
             return None
         metadata = dict(trials.schema.metadata or {})
         problems = json.loads(metadata.pop(_PROBLEMS, b"[]"))
         trials = trials.replace_schema_metadata(metadata)
-        return UnitResult(trials, retrieval, tuple((kind, detail, action) for kind, detail, action in problems))
+        return UnitResult(
+            trials, retrieval, tuple((kind, detail, action) for kind, detail, action in problems), contexts
+        )
 
     def save(self, key: str, result: UnitResult) -> None:
         """Store a unit's result, whole or not at all.
@@ -45,8 +48,9 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         metadata = {**(result.trials.schema.metadata or {}), _PROBLEMS: json.dumps(result.problems).encode()}
         sink = pa.BufferOutputStream()
-        for table in (result.trials.replace_schema_metadata(metadata), result.retrieval):
-            with pa.ipc.new_stream(sink, table.schema) as writer:
+        options = pa.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
+        for table in (result.trials.replace_schema_metadata(metadata), result.retrieval, result.contexts):
+            with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                 writer.write_table(table)
         write_file(self.folder / f"{key}.arrow", sink.getvalue().to_pybytes())
 

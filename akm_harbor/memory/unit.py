@@ -10,17 +10,17 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from akm_harbor.memory import tokens
+from akm_harbor.memory import context as contexts
 from akm_harbor.memory.backends.registry import Arm, make_backend
 from akm_harbor.memory.columns import RETRIEVAL, TRIALS
+from akm_harbor.memory.context import CONTEXTS, Context, Reading
 from akm_harbor.memory.datasets.model import Instance, Question
 from akm_harbor.memory.documents import Gold, History, Piece, name_documents
 from akm_harbor.memory.label import RetrievalProtocol
@@ -53,6 +53,7 @@ class Unit:
         protocol: what makes the numbers comparable.
         seed: seed of the names and of the document order.
         repeat: which repeat.
+        reading: the contexts to hand on, for a study that reads them; None: a probe, which keeps none.
     """
 
     instance: Instance
@@ -62,6 +63,13 @@ class Unit:
     protocol: RetrievalProtocol
     seed: int
     repeat: int
+    reading: Reading | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many documents are asked for; one more than are used shows whether the cut is a tie."""
+        filled = self.reading is not None and any(budget is not None for budget in self.reading.budgets)
+        return max(*self.protocol.ks, self.protocol.topk, self.reading.depth if self.reading and filled else 0) + 1
 
     def key(self) -> str:
         """Digest of everything its result depends on."""
@@ -74,6 +82,7 @@ class Unit:
             self.protocol.id,
             self.seed,
             self.repeat,
+            None if self.reading is None else dataclasses.asdict(self.reading),
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -86,11 +95,13 @@ class UnitResult:
         trials: rows of `memory_trials`, one a question.
         retrieval: rows of `memory_retrieval`.
         problems: (kind, detail, action) of what did not fit.
+        contexts: what a reader is given, one row a question and budget; empty in a probe.
     """
 
     trials: pa.Table
     retrieval: pa.Table
     problems: tuple[tuple[str, str, str], ...] = ()
+    contexts: pa.Table = field(default_factory=CONTEXTS.empty_table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,34 @@ def run_unit(unit: Unit) -> UnitResult:
     rows = [_row(unit, history, one, by_name, ranks=backend.ranks) for one in asked]
     common = {**_common(unit), **_stored(unit, history, ingested, ingest_ms)}
     trials = TRIALS.from_rows([{**common, **row} for row, _ in rows])
-    return UnitResult(trials, _retrieval(unit, rows), tuple(problems))
+    read = [row for one in asked if one.error is None for row in _read(unit, one, by_name, ranks=backend.ranks)]
+    handed_on = pa.Table.from_pylist(read, schema=CONTEXTS)
+    return UnitResult(trials, _retrieval(unit, rows), tuple(problems), handed_on)
+
+
+def _read(unit: Unit, asked: _Asked, by_name: Mapping[str, Piece], *, ranks: bool) -> list[dict[str, Any]]:
+    """The contexts of one question, one a budget."""
+    if unit.reading is None:
+        return []
+    found = contexts.passages([by_name[hit.name] for hit in asked.hits], asked.hits)
+    rows = []
+    for budget in unit.reading.budgets:
+        made: Context
+        if budget is None:
+            made = contexts.whole(found[: unit.protocol.topk] if ranks else found, order=unit.reading.order)
+        else:
+            made = contexts.filled(found, budget, unit.reading.order, ranked=ranks)
+        row = {
+            "question_id": asked.question.question_id,
+            "budget": budget,
+            "context": made.text,
+            "ctx_tokens": made.tokens,
+            "ctx_sha256": made.sha256,
+            "evidence_in_ctx": evidence_in_context(asked.gold.texts, made.text),
+            "budget_filled": made.filled,
+        }
+        rows.append(row)
+    return rows
 
 
 def _ask(backend: Backend, unit: Unit, history: History, question: Question, names: Mapping[str, str]) -> _Asked:
@@ -142,10 +180,9 @@ def _ask(backend: Backend, unit: Unit, history: History, question: Question, nam
     if backend.uses_gold:
         told = tuple(names[piece.key] for piece in history.pieces if set(history.covers(piece)) & gold.units)
     query = Query(transform(question.text, unit.arm.query), told)
-    depth = max(*unit.protocol.ks, unit.protocol.topk) + 1  # one more shows whether the cut is a tie
     started, began = datetime.now(UTC), time.perf_counter()
     try:
-        hits = backend.search(query, depth)
+        hits = backend.search(query, unit.depth)
     except BackendError as error:
         return _Asked(question, gold, started, (time.perf_counter() - began) * 1000, (), error)
     return _Asked(question, gold, started, (time.perf_counter() - began) * 1000, hits)
@@ -160,9 +197,9 @@ def _row(
         failed = {"status": SEARCH_FAILED, "error_class": asked.error.kind, "error": asked.error.message}
         return {**row, **failed}, []
     protocol, hits = unit.protocol, asked.hits
-    limit = max(*protocol.ks, protocol.topk) if ranks else len(hits)
+    limit = unit.depth - 1 if ranks else len(hits)
     ranked = [by_name[hit.name] for hit in hits]
-    context = _context(ranked[: protocol.topk] if ranks else ranked, hits, protocol.budget)
+    context = contexts.whole(contexts.passages(ranked[: protocol.topk] if ranks else ranked, hits), protocol.budget)
     row |= {
         "status": OK,
         "search_ms": asked.ms,
@@ -171,9 +208,9 @@ def _row(
         "tied_topk": ranks and len(hits) > protocol.topk and hits[protocol.topk - 1].score == hits[protocol.topk].score,
         "retrieved_ids": [piece.key for piece in ranked[:limit]],
         "retrieved_scores": [hit.score for hit in hits[:limit]],
-        "ctx_tokens": _count(context),
-        "ctx_sha256": hashlib.sha256(context.encode()).hexdigest(),
-        "evidence_in_ctx": evidence_in_context(asked.gold.texts, context),
+        "ctx_tokens": context.tokens,
+        "ctx_sha256": context.sha256,
+        "evidence_in_ctx": evidence_in_context(asked.gold.texts, context.text),
     }
     if not ranks:
         return row, []
@@ -189,27 +226,6 @@ def _row(
         "mrr": judged.reciprocal_rank,
     }
     return row, [judged.at(k) for k in protocol.ks]
-
-
-def _context(ranked: Sequence[Piece], hits: Sequence[Hit], budget: int | None) -> str:
-    """What a reader would see: the hits in rank order, each under its date, whole or not at all."""
-    parts: list[str] = []
-    left = budget
-    for piece, hit in zip(ranked, hits, strict=False):
-        body = piece.text if hit.text is None else hit.text
-        part = f"[{piece.date}]\n{body}" if piece.date else body
-        if left is not None:
-            cost = _count(part + "\n\n")
-            if cost > left:
-                break
-            left -= cost
-        parts.append(part)
-    return "\n\n".join(parts)
-
-
-@lru_cache(maxsize=256)
-def _count(text: str) -> int:
-    return tokens.counter()[1](text)
 
 
 def _common(unit: Unit) -> dict[str, Any]:
@@ -256,6 +272,10 @@ def _question(question: Question, gold: Gold, started: datetime) -> dict[str, An
         "gold_ids": sorted(gold.units),
         "gold_status": gold.status,
         "audit_flag": question.audit_flag,
+        "question": question.text,
+        "question_date": question.date,
+        "gold_answer": question.answer,
+        "rubric": list(question.rubric),
         "started_at": started,
     }
 

@@ -8,7 +8,7 @@ from akm_harbor.memory import unit as unit_module
 from akm_harbor.memory.backends.lexical import Bm25
 from akm_harbor.memory.backends.registry import parse_arm
 from akm_harbor.memory.label import RetrievalProtocol
-from akm_harbor.memory.protocol import BackendError, ContaminationError, Description, Hit
+from akm_harbor.memory.protocol import BackendError, ContaminationError, Description
 from akm_harbor.memory.unit import Source, Unit, run_unit
 from tests.memory.histories import boats, ok, question
 
@@ -99,11 +99,6 @@ def test_a_budget_cuts_the_context_at_documents():
     (cut,) = rows(unit("full", budget=45))
     assert 0 < cut["ctx_tokens"] <= 45 < whole["ctx_tokens"]
     assert cut["protocol_id"] != whole["protocol_id"]
-
-
-def test_dates_stand_above_what_was_said():
-    context = unit_module._context(unit_module.History(boats(), "locomo", "turn").pieces[:1], [Hit("m", 1.0)], None)
-    assert context.startswith("[2024/01/01 (Mon) 10:00]\nUser: The red boat")
 
 
 def test_questions_without_evidence_are_asked_and_not_scored():

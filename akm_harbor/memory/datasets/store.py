@@ -3,7 +3,7 @@
 import itertools
 import json
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,10 @@ class Store:
         table = read_table(self.path, INSTANCES, names)
         return [InstanceInfo(*row) for row in zip(*(table[n].to_pylist() for n in names), strict=True)]
 
-    def questions(self) -> list[Question]:
-        """All questions, in source order."""
-        return [_question(row) for row in read_table(self.path, QUESTIONS).to_pylist()]
+    def questions(self, numbers: Collection[int] | None = None) -> list[Question]:
+        """All questions, or those of some histories, in source order, without reading what was said."""
+        rows = read_table(self.path, QUESTIONS).to_pylist()
+        return [_question(row) for row in rows if numbers is None or row["instance"] in numbers]
 
     def read(self, numbers: Sequence[int] | None = None) -> Iterator[Instance]:
         """Yield histories with their questions, reading only the row groups that hold them.

@@ -85,9 +85,10 @@ def akm_call(tool: str, arguments: Any, output: str | None, bundle_folders: Iter
             return AkmCall(verb, words[0] if words else None, refs, answered)
         return AkmCall(verb, None, tuple(words[:1]) if verb in ("show", "feedback") else refs[:1], answered)
     if any(folder in text for folder in (*BUNDLE_FOLDERS, *bundle_folders)):
-        return AkmCall(
-            READ, None, tuple(dict.fromkeys(_REF.findall(text)))[:20], bool(output) if output is not None else None
-        )
+        named = _REF.findall(text)
+        # A listing or a grep over the folder names no asset; what it found stands in its output.
+        found = tuple(dict.fromkeys(named or _REF.findall((output or "")[:20_000])))
+        return AkmCall(READ, None, found[:20], bool(output) if output is not None else None)
     return None
 
 
@@ -127,8 +128,9 @@ def _json_in(output: str) -> Any:
 
 
 def bare_ref(ref: str) -> str:
-    """A ref without its bundle and fragment: `bench//skills/x#part` is `skills/x`."""
-    return ref.rpartition("//")[2].partition("#")[0].strip("/")
+    """A ref without its bundle, fragment and file name: `bench//skills/x#part` and `skills/x/SKILL.md` are `skills/x`."""
+    bare = ref.rpartition("//")[2].partition("#")[0].strip("/")
+    return bare.removesuffix(".md").removesuffix("/SKILL")
 
 
 def gold_rank(refs: Iterable[str], gold: Iterable[str]) -> int | None:

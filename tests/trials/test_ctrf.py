@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +71,36 @@ def test_compliance(jobs: Jobs) -> None:
     opened = files(jobs, "compliance.json", b'{"score": 0.5, "api_key": "secret-value"}')
     assert read_compliance(opened, "verifier") == '{"score":0.5,"api_key":"[REDACTED]"}'
     assert read_compliance(TrialFiles("/nowhere", 0), "verifier") is None
+
+
+def test_checks_of_the_corpus_are_tests_with_their_complaints(jobs: Jobs) -> None:
+    checks = [
+        {"check": "command commands.txt", "ok": False, "complaints": ["--to is missing", "--seal is wax, not tar"]},
+        {"check": "workspace", "ok": True, "complaints": []},
+        {"check": "odd", "ok": "yes"},
+    ]
+    opened = files(jobs, "details.json", json.dumps({"checks": checks}).encode())
+    rows = read_tests(opened, "verifier")
+    assert [(r["index"], r["name"], r["status"], r["message"]) for r in rows] == [
+        (0, "command commands.txt", "failed", "--to is missing\n--seal is wax, not tar"),
+        (1, "workspace", "passed", None),
+    ]
+    assert opened.problems == []
+
+
+def test_a_check_that_is_a_test_too_counts_once(jobs: Jobs) -> None:
+    opened = ctrf(jobs, {"results": {"tests": [{"name": "a", "status": "failed", "message": "why"}]}})
+    both = [{"check": "a", "ok": False, "complaints": ["why"]}, {"check": "b", "ok": True, "complaints": []}]
+    Path(opened.path, "verifier", "details.json").write_text(json.dumps({"checks": both}))
+    rows = read_tests(opened, "verifier")
+    assert [(r["index"], r["name"], r["status"], r["message"]) for r in rows] == [
+        (0, "a", "failed", "why"),
+        (1, "b", "passed", None),
+    ]
+
+
+@pytest.mark.parametrize("value", [[], {"checks": 3}, {"checks": None}, {"other": 1}])
+def test_details_of_another_verifier_are_none_of_ours(jobs: Jobs, value: Any) -> None:
+    opened = files(jobs, "details.json", json.dumps(value).encode())
+    assert read_tests(opened, "verifier") == []
+    assert opened.problems == []

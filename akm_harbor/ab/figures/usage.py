@@ -1,0 +1,108 @@
+"""Figures of what an attempt takes: cost against reward, time by phase."""
+
+import math
+
+from markupsafe import Markup
+
+from akm_harbor.ab.result import AbResult, Attempt, TaskRow
+from akm_harbor.ab.words import points
+from akm_harbor.report.figures import BASELINE, LINE, SOFT, TREATMENT, figure, to_svg
+from akm_harbor.report.text import short
+
+_AMOUNTS = (("cost_usd", "cost"), ("input_tokens", "input tokens"), ("agent_seconds", "agent time"))
+
+
+def cost_and_reward(r: AbResult) -> Markup | None:
+    """What each task's change in reward cost; tokens or time where no cost is known."""
+    for name, label in _AMOUNTS:
+        pairs = [(x, t) for t in r.tasks if t.difference is not None and (x := _ratio(t, name)) is not None]
+        if len(pairs) >= 3:
+            return _cost_and_reward(pairs, label)
+    return None
+
+
+def _ratio(task: TaskRow, name: str) -> float | None:
+    """Treatment's mean amount over the baseline's on one task."""
+    means = [_mean_known(list(side), name) for side in (task.baseline, task.treatment)]
+    return means[1] / means[0] if min(means) > 0 else None
+
+
+def _cost_and_reward(pairs: list[tuple[float, TaskRow]], label: str) -> Markup:
+    with figure(5.6, 3.4) as (drawn, axes):
+        axes.axhline(0, color=SOFT, lw=1)
+        axes.axvline(1, color=SOFT, lw=1)
+        for x, task in pairs:
+            y = 100 * (task.difference or 0.0)
+            mark, colour = ("^", TREATMENT) if y > 1e-9 else ("v", BASELINE) if y < -1e-9 else ("o", SOFT)
+            axes.plot(x, y, mark, color=colour, ms=6, alpha=0.7, mec="white", mew=0.5)
+        axes.set_xscale("log")
+        reach = max(1.25, *(max(x, 1 / x) for x, _ in pairs)) * 1.1
+        axes.set_xlim(1 / reach, reach)
+        ticks = [t for t in (0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10) if 1 / reach <= t <= reach]
+        axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(-108, 108)
+        axes.set_xlabel(f"{label}, treatment to baseline")
+        axes.set_ylabel("difference in reward, points")
+        axes.grid(color=LINE, lw=0.6)
+        said = "; ".join(f"{t.task}: {x:.2f} times, {points(t.difference)}" for x, t in pairs[:60])
+        return to_svg(drawn, f"Reward against {label}", said)
+
+
+_PHASES = (
+    ("environment_seconds", "environment set-up", "#c8d3dc", ""),
+    ("setup_seconds", "agent set-up", "#7fa7c4", "//"),
+    ("agent_seconds", "agent", "#005b94", ""),
+    ("verifier_seconds", "verifier", "#e0a458", ".."),
+)
+
+
+def _groups(r: AbResult) -> list[tuple[str, list[Attempt]]]:
+    """Attempts by arm and by whether they were solved."""
+    out = []
+    for name, side in ((r.baseline.name, "baseline"), (r.treatment.name, "treatment")):
+        attempts = [a for t in r.tasks for a in _side(t, side)]
+        for label, keep in (("solved", True), ("not solved", False)):
+            chosen = [a for a in attempts if a.score is not None and (a.score >= 1) is keep]
+            if chosen:
+                out.append((f"{short(name, 22)}, {label} ({len(chosen)})", chosen))
+    return out
+
+
+def _side(task: TaskRow, side: str) -> tuple[Attempt, ...]:
+    return task.baseline if side == "baseline" else task.treatment
+
+
+def phase_times(r: AbResult) -> Markup | None:
+    """Mean seconds by phase, for solved and unsolved attempts of both arms."""
+    groups = _groups(r)
+    means = [[_mean_known(attempts, phase) for phase, *_ in _PHASES] for _, attempts in groups]
+    if not any(m for row in means for m in row):
+        return None
+    with figure(5.6, 1.1 + 0.4 * len(groups)) as (drawn, axes):
+        for index, (_, label, colour, hatch) in enumerate(_PHASES):
+            lefts = [sum(row[:index]) for row in means]
+            widths = [row[index] for row in means]
+            axes.barh(
+                range(len(groups)),
+                widths,
+                left=lefts,
+                color=colour,
+                hatch=hatch,
+                edgecolor="white",
+                label=label,
+                height=0.62,
+            )
+        axes.set_yticks(range(len(groups)), [label for label, _ in groups])
+        axes.invert_yaxis()
+        axes.set_xlabel("mean seconds an attempt")
+        axes.grid(axis="x", color=LINE, lw=0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.4, -0.28 - 0.1 / max(len(groups), 1)), fontsize=8.5)
+        described = "; ".join(f"{n}: {sum(m):.1f} s" for (n, _), m in zip(groups, means, strict=True))
+        return to_svg(drawn, "Time by phase and reward", described)
+
+
+def _mean_known(attempts: list[Attempt], phase: str) -> float:
+    known = [v for a in attempts if (v := getattr(a, phase)) is not None]
+    return math.fsum(known) / len(known) if known else 0.0

@@ -107,7 +107,7 @@ def self_check(
 ) -> None:
     """Measure on your own data how often the report's interval and exact test err where nothing differs.
 
-    Exit code: 0 they hold what they promise, 3 one errs more often than it says, 4 nothing could be measured.
+    Exit code: 0 they keep their promise, 3 one errs at least twice as often as it says, 4 nothing to measure.
     """
     from akm_harbor.ab.run import as_dataset
     from akm_harbor.ab.self_check import self_check as measure

@@ -3,14 +3,18 @@
 import hashlib
 import json
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from akm_harbor.sandbox.model.policy import PLACEHOLDER, Cut, Delivered, Policy, Rule, Turn, names_match, regex
 from akm_harbor.sandbox.model.wire import ChatRequest, Reply, ToolCall
 
 _MAX_CONVERSATIONS = 4096
+
+type Attempt = tuple[str | None, str | None, int]
+"""Task, arm and 1-based number of an attempt."""
 
 
 @dataclass(slots=True)
@@ -18,7 +22,7 @@ class Conversation:
     """One attempt of a task by an arm, as the model sees it.
 
     Attributes:
-        attempt: 1-based; the n-th distinct conversation of this task and arm.
+        attempt: 1-based; the n-th distinct conversation of this task and arm, counting those taken before.
         base: assistant messages the first request already held (a resumed session).
         replies: the answers given so far; a repeated request gets the same answer again.
         seen_system: every system part delivered so far (an injection may come only once).
@@ -49,11 +53,19 @@ class Conversations:
     does), else by the ids of our own tool calls in its history.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, taken: Iterable[Attempt] = ()) -> None:
+        """Start with no conversation.
+
+        Args:
+            policy: what is played.
+            taken: attempts that an earlier server has played to the end; new conversations get the others.
+        """
         self.policy = policy
         self._lock = threading.Lock()
         self._by_key: OrderedDict[str, Conversation] = OrderedDict()
-        self._attempts: Counter[tuple[str | None, str | None]] = Counter()
+        self._attempts: defaultdict[tuple[str | None, str | None], set[int]] = defaultdict(set)
+        for task, arm, attempt in taken:
+            self._attempts[task, arm].add(attempt)
         self._unanswered: dict[tuple[str | None, str | None], list[str]] = {}
 
     def open(self, request: ChatRequest, arm: str | None, session: str | None, parent: str | None) -> Conversation:
@@ -71,8 +83,9 @@ class Conversations:
             key = f"{arm}/{session}" if session else self._key_without_session(request, who)
             found = self._by_key.get(key) if key else None
             if found is None:
-                self._attempts[who] += 1
-                attempt = self._attempts[who]
+                used = self._attempts[who]
+                attempt = next(number for number in count(1) if number not in used)
+                used.add(attempt)
                 identity = hashlib.sha256(f"{task}/{arm}/{attempt}".encode()).hexdigest()[:10]
                 found = Conversation(identity, task, arm, attempt)
                 self._by_key[f"{arm}/{session}" if session else identity] = found

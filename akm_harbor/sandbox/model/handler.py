@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
                 conversation.faults[due[0]] += 1
             seen_before = conversation.last_prompt_tokens
             conversation.last_prompt_tokens = request.prompt_tokens if request.kind == "main" else seen_before
-        record = _described(record, request, conversation, reply, fault)
+        record = _described(replace(record, session=session), request, conversation, reply, fault)
         if reply is None:
             conversations.failed(conversation)
             return self._refuse(record, cast("Fault", fault))

@@ -16,6 +16,7 @@ class RequestRecord:
     """What is kept about one request.
 
     Attributes:
+        session: the client's session id, if it sends one; it ties a request to a trial.
         called: names of the tools the answer called.
         outcome: `answered`, `fault`, `client-gone`, `bad-request` or `error`.
         seconds: from the request's arrival to the end of the answer.
@@ -25,6 +26,7 @@ class RequestRecord:
     arm: str | None = None
     task: str | None = None
     conversation: str | None = None
+    session: str | None = None
     attempt: int | None = None
     turn: int | None = None
     rule: str | None = None

@@ -3,13 +3,14 @@
 import logging
 import socket
 import threading
+from collections.abc import Iterable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.sandbox.model.conversation import Conversations
+from akm_harbor.sandbox.model.conversation import Attempt, Conversations
 from akm_harbor.sandbox.model.handler import App, handler_for
 from akm_harbor.sandbox.model.policy import Policy
 from akm_harbor.sandbox.model.policy_file import load_policy
@@ -27,6 +28,7 @@ class ScriptedModel:
         host: address to listen on.
         port: 0 picks a free one.
         log: a JSONL file that gets one line per request.
+        taken: attempts that an earlier server has played to the end: a resumed study's.
 
     Raises:
         AkmHarborError: the policy is wrong, or the port is taken.
@@ -37,12 +39,18 @@ class ScriptedModel:
     """
 
     def __init__(
-        self, policy: Policy | Path, *, host: str = "127.0.0.1", port: int = 0, log: Path | None = None
+        self,
+        policy: Policy | Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        log: Path | None = None,
+        taken: Iterable[Attempt] = (),
     ) -> None:
         self.policy = load_policy(policy) if isinstance(policy, Path) else policy
         self._log = RequestLog(log)
         self._stopping = threading.Event()
-        app = App(self.policy, Conversations(self.policy), self._log, self._stopping)
+        app = App(self.policy, Conversations(self.policy, taken), self._log, self._stopping)
         try:
             self._server = _Server((host, port), app)
         except OSError as error:

@@ -1,6 +1,7 @@
 """The dataset's manifest: what it was made from and by what, without which no number is published."""
 
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +26,6 @@ _VERSIONS = {
 
 def manifest(plan: Plan, options: Options, trials: pa.Table, problems: Problems) -> dict[str, Any]:
     """The manifest of a dataset made from job directories."""
-    known_cost = pc.sum(trials["cost_usd"]).as_py()
     return {
         "kind": "trials",
         "package": {"name": "akm-harbor", "version": akm_harbor.__version__},
@@ -33,15 +33,34 @@ def manifest(plan: Plan, options: Options, trials: pa.Table, problems: Problems)
         "tables": {table.name: table.version for table in (*ALL, PROBLEMS)},
         "options": {"arm_by": options.arm_by, "reward_key": options.reward_key},
         "inputs": _inputs(plan, trials),
+        "tasks": {"known": sum(1 for task in plan.tasks.by_path.values() if task is not None)},
+        **facts(trials, problems.table()),
+    }
+
+
+def facts(trials: pa.Table, problems: pa.Table) -> dict[str, Any]:
+    """The part of a manifest that follows from the rows, so that it can be made from them again."""
+    known_cost = pc.sum(trials["cost_usd"]).as_py()
+    return {
         "versions": {name: _distinct(trials, column) for name, column in _VERSIONS.items()},
         "models": _distinct(trials, "model_name"),
         "arms": _distinct(trials, "arm"),
         "bundles": _distinct(trials, "bundle_digest"),
-        "tasks": {"known": sum(1 for task in plan.tasks.by_path.values() if task is not None)},
         "trials": {"n": len(trials), "by_status": _count(trials["status"])},
         "cost_usd": {"total": known_cost, "trials_with_cost": len(trials) - trials["cost_usd"].null_count},
-        "problems": _count(pa.array([p.kind for p in problems], type=pa.string())),
+        "problems": _count(problems["kind"]),
     }
+
+
+def input_digests(trials: pa.Table, roots: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Per root, how many trials came from it and a digest over every result.json read below it."""
+    digests = {root: hashlib.sha256() for root in roots}
+    counted = dict.fromkeys(digests, 0)
+    rows = zip(*(trials[c].to_pylist() for c in ("root", "trial_path", "result_sha256")), strict=True)
+    for root, path, sha in sorted((r, p, s or "") for r, p, s in rows):
+        digests[root].update(f"{path}\0{sha}\n".encode("utf-8", "replace"))
+        counted[root] += 1
+    return {root: (counted[root], f"sha256:{digest.hexdigest()}") for root, digest in digests.items()}
 
 
 def _distinct(trials: pa.Table, column: str) -> list[str]:
@@ -53,17 +72,10 @@ def _count(column: pa.Array | pa.ChunkedArray) -> dict[str, int]:
 
 
 def _inputs(plan: Plan, trials: pa.Table) -> list[dict[str, Any]]:
-    """Per root, how much and a digest over every result.json read below it."""
-    digests = {plain(root): hashlib.sha256() for _, root in plan.found.bases}
-    rows = zip(*(trials[c].to_pylist() for c in ("root", "trial_path", "result_sha256")), strict=True)
-    counted = dict.fromkeys(digests, 0)
-    for root, path, sha in sorted((r, p, s or "") for r, p, s in rows):
-        digests[root].update(f"{path}\0{sha}\n".encode("utf-8", "replace"))
-        counted[root] += 1
-    jobs = dict.fromkeys(digests, 0)
+    found = input_digests(trials, [plain(root) for _, root in plan.found.bases])
+    jobs = dict.fromkeys(found, 0)
     for job in plan.found.jobs:
         jobs[job.root] += 1
     return [
-        {"root": root, "n_jobs": jobs[root], "n_trials": counted[root], "digest": f"sha256:{digest.hexdigest()}"}
-        for root, digest in digests.items()
+        {"root": root, "n_jobs": jobs[root], "n_trials": n, "digest": digest} for root, (n, digest) in found.items()
     ]

@@ -1,27 +1,55 @@
 """A Harbor job plugin: `harbor run --plugin akm` collects the job and writes its A/B report at the end.
 
-It follows Harbor's plugin protocol without importing Harbor, and whatever fails in here is logged and ends
-here: a report is never worth a job.
+It follows Harbor's plugin protocol without importing Harbor. Harbor lets an exception in a trial's
+hook end the whole job, so every hook here catches whatever fails inside it: a report is never worth a job.
 """
 
 import asyncio
-import json
+import functools
 import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from akm_harbor.errors import UsageError
+from akm_harbor.errors import AkmHarborError, UsageError
 
 logger = logging.getLogger("akm_harbor.report")
 _KNOWN = frozenset({"out", "baseline", "treatment", "policy", "level", "rule", "margin", "min_delivered", "strict"})
+_SENSITIVE = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)  # Harbor's own rule
+
+type _Hook = Callable[[Any, Any], Awaitable[None]]
+
+
+def _harmless(what: str) -> Callable[[_Hook], _Hook]:
+    """Make a hook one that never raises but for an interrupt: what failed inside is logged."""
+
+    def decorate(hook: _Hook) -> _Hook:
+        @functools.wraps(hook)
+        async def guarded(self: Any, argument: Any) -> None:
+            try:
+                await hook(self, argument)
+            except (Exception, SystemExit) as error:  # noqa: BLE001
+                try:
+                    ours = isinstance(error, AkmHarborError)
+                    logger.warning("akm_harbor: %s: %r", what, str(error) if ours else error, exc_info=not ours)
+                except Exception:  # noqa: BLE001, S110  (an exception that cannot be printed; nothing is left to do)
+                    pass
+
+        return guarded
+
+    return decorate
 
 
 class ReportPlugin:
-    """Collects the finished job to Parquet and renders one report for each treatment arm.
+    """Records every attempt, collects the finished job to Parquet and renders a report for each treatment arm.
+
+    An attempt that Harbor retries leaves nothing on disk. Each attempt that ends is therefore added to
+    `akm-attempts.jsonl` in the job's folder at once, and becomes a superseded row of `trials`.
 
     Args:
-        kwargs: `--pk out=FOLDER` (default: `akm-reports/<job>` beside the jobs folder, never inside the
-            job, where Harbor's resume deletes what is not a trial), `baseline=ARM`, `treatment=ARM`
+        kwargs: `--pk out=FOLDER` (default: `akm-reports/<job>` beside the jobs folder, never a folder inside
+            the job, where Harbor's resume deletes those that are no trials), `baseline=ARM`, `treatment=ARM`
             (default: every other arm), and the options of `akm-harbor report ab`.
 
     Raises:
@@ -34,50 +62,40 @@ class ReportPlugin:
             raise UsageError(f"no plugin argument {unknown[0]!r}", hint=f"There are {', '.join(sorted(_KNOWN))}.")
         self._given = kwargs
         self._job_dir: Path | None = None
-        self._attempts: list[dict[str, Any]] = []
 
+    @_harmless("no report will be made for this job")
     async def on_job_start(self, job: Any) -> None:
-        """Remember where the job is, and watch attempts: one that is retried leaves nothing on disk."""
-        try:
-            self._job_dir = Path(job.job_dir)
-            job.on_trial_ended(self._on_trial_ended)
-        except Exception:
-            logger.warning("akm_harbor: no report will be made for this job", exc_info=True)
+        """Remember where the job is, and watch its attempts."""
+        self._watch(job)
 
-    async def _on_trial_ended(self, event: Any) -> None:
-        """Keep one ended attempt; an exception here would abort the whole job."""
-        try:
-            result = event.result
-            exception = getattr(result, "exception_info", None)
-            verifier = getattr(result, "verifier_result", None)
-            self._attempts.append(
-                {
-                    "trial_name": str(event.trial_name),
-                    "trial_id": str(getattr(event, "trial_id", None) or getattr(result, "id", "")),
-                    "task_name": str(event.task_name),
-                    "exception_type": getattr(exception, "exception_type", None),
-                    "rewards": dict(getattr(verifier, "rewards", None) or {}) if verifier else None,
-                    "at": str(event.timestamp),
-                }
-            )
-        except Exception:
-            logger.warning("akm_harbor: an ended attempt could not be recorded", exc_info=True)
+    @_harmless("an ended attempt could not be recorded")
+    async def on_trial_ended(self, event: Any) -> None:
+        """Record one ended attempt; Harbor calls this for retried ones too."""
+        self._record(event)
 
+    @_harmless("no report")
     async def on_job_end(self, job_result: Any) -> None:  # noqa: ARG002  (the protocol's; the files say more)
         """Collect and render in a thread of its own, and say where the result is."""
-        try:
-            lines = await asyncio.to_thread(self._report)
-        except Exception as error:
-            logger.warning("akm_harbor: no report: %s", error, exc_info=not hasattr(error, "exit_code"))
-            return
-        for line in lines:
+        for line in await asyncio.to_thread(self._report):
             logger.warning("akm_harbor: %s", line)  # Harbor shows warnings on the terminal
+
+    def _watch(self, job: Any) -> None:
+        self._job_dir = Path(job.job_dir)
+        job.on_trial_ended(self.on_trial_ended)
+
+    def _record(self, event: Any) -> None:
+        from akm_harbor.trials.attempts import record
+
+        if self._job_dir is None:
+            raise UsageError("the job's directory is not known")
+        result = event.result.model_dump(mode="json")
+        task = getattr(getattr(event, "lock", None), "task", None)
+        record(self._job_dir, result, by="plugin", digest=getattr(task, "digest", None), secrets=_secrets(event.config))
 
     def _report(self) -> list[str]:
         from akm_harbor.ab.arms import load_trials
         from akm_harbor.ab.run import as_dataset, report
         from akm_harbor.report.text import slug
-        from akm_harbor.report.verdict import write_output
 
         job = self._job_dir
         if job is None:
@@ -85,8 +103,6 @@ class ReportPlugin:
         default = job.resolve().parent.parent / "akm-reports" / job.name
         out = Path(str(self._given["out"])).expanduser() if "out" in self._given else default
         dataset = as_dataset([job], out)
-        events = "".join(json.dumps(a, default=str) + "\n" for a in self._attempts)
-        write_output(out / "attempts.jsonl", events)
         baseline, treatments = self._arms(load_trials(dataset))
         lines = [f"collected to {dataset}"]
         if not treatments:
@@ -105,3 +121,10 @@ class ReportPlugin:
         baseline = str(self._given.get("baseline") or guess_baseline(trials))
         wanted = self._given.get("treatment")
         return baseline, [str(wanted)] if wanted else [n for n in names if n != baseline]
+
+
+def _secrets(config: Any) -> list[str]:
+    """Values of a trial's own variables that are secrets by their name."""
+    parts = (getattr(config, name, None) for name in ("agent", "verifier", "environment"))
+    environments = [env for part in parts if isinstance(env := getattr(part, "env", None), Mapping)]
+    return [str(v) for env in environments for k, v in env.items() if _SENSITIVE.search(str(k))]

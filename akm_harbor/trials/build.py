@@ -17,6 +17,7 @@ from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.redacted import redacted
 from akm_harbor.trials import cache
 from akm_harbor.trials.akm_calls import gold_rank
+from akm_harbor.trials.attempt_rows import recorded_rows
 from akm_harbor.trials.calls import HEAD_CHARS, QUERY_CHARS
 from akm_harbor.trials.collection import Progress
 from akm_harbor.trials.columns import ALL, HARBOR_STATS, TASKS, TRIALS
@@ -86,6 +87,7 @@ def build(
         trials = pa.concat_tables([kept, batch.finish()])
         problems = _problems(plan, batch)
         trials = settle(trials, plan, batch.plans, problems)
+        trials = pa.concat_tables([trials, _gone(plan, trials, options, problems)])
         writer.write(TRIALS, trials)
         writer.write(TASKS, _clean(TASKS, TASKS.from_rows(_task_rows(plan))))
         writer.write(HARBOR_STATS, HARBOR_STATS.from_rows(_printed_rows(plan)))
@@ -110,6 +112,15 @@ def build(
         )
         writer.write_extra(cache.STATE, state)
     return {**summary, "n_read": len(plan.todo), "n_reused": len(plan.reused), "unchanged": False}
+
+
+def _gone(plan: Plan, trials: pa.Table, options: Options, problems: Problems) -> pa.Table:
+    """Rows of attempts that were recorded before Harbor deleted their directories."""
+    jobs = [(job, plan.jobs[job.path]) for job in plan.found.jobs if plan.jobs[job.path].attempts_gone]
+    found = recorded_rows(jobs, trials, options.reward_key, plan.tasks.now_ns, problems) if jobs else []
+    columns: dict[str, list[Any]] = {name: [row.get(name) for _, row in found] for name in TRIALS.names}
+    columns["arm"] = arms_of(columns, [label for label, _ in found], options.arm_by)
+    return _clean(TRIALS, TRIALS.from_columns(columns))
 
 
 def _printed_rows(plan: Plan) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ class CollectResult:
     Attributes:
         dataset: where it lies.
         n_jobs: jobs found.
-        n_trials: rows of the trials table: trial directories found.
+        n_trials: rows of the trials table: trial directories found, and attempts recorded before theirs went.
         n_read: of which read now.
         n_reused: of which taken from the dataset as it was.
         unchanged: nothing had changed, nothing was written.

@@ -4,7 +4,7 @@ from akm_harbor.tables.columns import BOOL, FLOAT, INT, STRING, STRINGS, TIME, C
 
 TRIALS = Table(
     "trials",
-    "one trial directory",
+    "one trial directory, or an attempt recorded before Harbor deleted its directory",
     (
         Column("job_id", STRING, "the job's uuid", "<job>/result.json:id"),
         Column("job_name", STRING, "the job's name", "<job>/config.json:job_name", required=True),
@@ -69,6 +69,12 @@ TRIALS = Table(
         Column("task_checksum", STRING, "Harbor's old task checksum", "result.json:task_checksum"),
         Column("attempt", INT, "1-based order of start within job, arm and task (Harbor keeps no index)"),
         Column("own_status", STRING, "the status by itself, whatever later trial took its place"),
+        Column(
+            "recorded_by",
+            STRING,
+            "who recorded an attempt whose directory Harbor deleted: plugin or resume; null where it is there",
+            "<job>/akm-attempts.jsonl",
+        ),
         Column("regrade_of", STRING, "the trial whose recorded outputs this one graded again", "config:source_trial"),
         Column("result_sha256", STRING, "sha256 of result.json as read", "result.json"),
         Column("schema_ok", BOOL, "every field had the type Harbor documents"),

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from akm_harbor.trials import attempts as attempts_file
 from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.stamps import Stamp, plain
@@ -21,8 +22,8 @@ class Job:
         planned: how many trials of each plan the job holds (see `plan_of`); empty when unknown.
         attempts: attempts a task by its config; None when unknown.
         n_planned: all trials planned.
+        attempts_gone: lines of `akm-attempts.jsonl`, see `attempts`.
         evals: what Harbor printed, rows of `harbor_stats` without root and path.
-        source_jobs: it grades recorded trials again.
         stamps: (path below the job, size, mtime_ns).
         problems: (path below the job, kind, detail, action).
     """
@@ -31,6 +32,7 @@ class Job:
     planned: Counter[str] = field(default_factory=Counter)
     attempts: int | None = None
     n_planned: int | None = None
+    attempts_gone: list[dict[str, Any]] = field(default_factory=list)
     evals: list[dict[str, Any]] = field(default_factory=list)
     stamps: list[Stamp] = field(default_factory=list)
     problems: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -63,6 +65,8 @@ def read_job(job: JobDir, now_ns: int) -> Job:
     if result and "n_total_trials" not in result:
         files.problem("result.json", "not-a-job-result", "JSON, but not a job's result", "job id left null")
         result = {}
+    gone = files.read(attempts_file.FILE)
+    recorded = attempts_file.parse(gone, files) if gone else []
     retry = as_dict(config.get("retry")) or as_dict(lock.get("retry"))
     known = bool(config or lock)
     trials = [as_dict(t) for t in as_list(lock.get("trials"))]
@@ -70,8 +74,10 @@ def read_job(job: JobDir, now_ns: int) -> Job:
     stats = as_dict(result.get("stats"))
     retried = as_int(stats.get("n_retries"))
     if retried:
-        detail = f"{retried} attempt(s) failed, left no trace and were run again: the outcome chose the sample"
-        files.problem("result.json", "retried", detail, "the surviving trials are rows")
+        trace = f"the job plugin recorded {len(recorded)}" if recorded else "left no trace"
+        detail = f"{retried} attempt(s) failed, {trace} and were run again: the outcome chose the sample"
+        action = "recorded ones are superseded rows" if recorded else "the surviving trials are rows"
+        files.problem("result.json", "retried", detail, action)
     total = as_int(result.get("n_total_trials"))
     n_planned = len(trials) or total
     if n_planned is not None and n_planned > len(job.trials):
@@ -91,7 +97,7 @@ def read_job(job: JobDir, now_ns: int) -> Job:
     attempts = as_int(config.get("n_attempts")) or 1 if config else None
     printed = [_printed(key, as_dict(value)) for key, value in as_dict(stats.get("evals")).items()]
     evals = [{"job_id": columns["job_id"], "harbor_version": columns["harbor_version"], **p} for p in printed]
-    return Job(columns, planned, attempts, n_planned, evals, files.stamps, files.problems)
+    return Job(columns, planned, attempts, n_planned, recorded, evals, files.stamps, files.problems)
 
 
 def _printed(key: str, stats: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
         _evidence(files, row, agents, verifiers, tables)
     elif _expected(row, None):
         _judge(row, delivery.Evidence(expected=True))
-    row["own_status"] = _status(row)
+    row["own_status"] = own_status(row)
     private = {name[1:]: row.pop(name) for name in _PRIVATE if name in row}
     return TrialRead(row, private, tables, files.stamps, files.problems, files.notes)
 
@@ -97,12 +97,16 @@ def _own_row(files: TrialFiles, trial: TrialDir, reward_key: str) -> Row:
     if name != trial.name:
         files.note("renamed-trial", f"directory {trial.name!r}, trial_name {name!r}")
     row["trial_name"] = name
-    if not row.get("agent_name"):
-        path = row["_import_path"] or ""
-        known = {"AkmOpenCode": _OUR_TREATMENT, "ControlOpenCode": _OUR_CONTROL}
-        own = known.get(path.rpartition(":")[2]) if path.startswith("akm_harbor") else None
-        row["agent_name"] = own or path.rpartition(":")[2] or None
+    row["agent_name"] = row.get("agent_name") or agent_of(row["_import_path"])
     return row
+
+
+def agent_of(import_path: str | None) -> str | None:
+    """An agent's name where no result tells it: our own classes' names are known, else the class."""
+    path = import_path or ""
+    known = {"AkmOpenCode": _OUR_TREATMENT, "ControlOpenCode": _OUR_CONTROL}
+    own = known.get(path.rpartition(":")[2]) if path.startswith("akm_harbor") else None
+    return own or path.rpartition(":")[2] or None
 
 
 def _unusual_row(files: TrialFiles, data: bytes | None, reward_key: str) -> Row:
@@ -149,7 +153,7 @@ def _parse_result(files: TrialFiles, data: bytes) -> tuple[str, dict[str, Any]]:
     return "read", value
 
 
-def _status(row: Row) -> str:
+def own_status(row: Row) -> str:
     """The trial's status by itself."""
     if row["_state"] != "read":
         return str(row["_state"])

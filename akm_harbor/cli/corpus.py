@@ -119,6 +119,23 @@ def new_command(
     typer.echo(f"next: edit it, then run `akm-harbor corpus lint {tasks / name}`")
 
 
+@app.command("answers", epilog="Example: akm-harbor corpus answers jobs/locomo -o answers/")
+def answers_command(
+    jobs: Annotated[Path, typer.Argument(help="A job that ran converted memory tasks, or a folder of jobs.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for answers-<arm>.jsonl.")],
+) -> None:
+    """Take the answers out of finished jobs, for a judge outside. Exit 1 when one could not be read."""
+    from akm_harbor.corpus.memory_tasks_answers import collect_answers
+
+    found = collect_answers(jobs, output)
+    for path, count in found.files.items():
+        typer.echo(f"{path}: {count} answers")
+    for line in found.skipped:
+        typer.echo(f"skipped {line}", err=True)
+    if found.skipped:
+        raise typer.Exit(1)
+
+
 convert = typer.Typer(help="Turn another corpus into Harbor tasks.", no_args_is_help=True)
 app.add_typer(convert, name="convert")
 
@@ -139,3 +156,119 @@ def convert_legacy(
     typer.echo(result.summary())
     if result.problems:
         raise typer.Exit(1)
+
+
+_Data = Annotated[Path, typer.Option("--data", help="The published file or folder, or a converted dataset.")]
+_Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Where tasks/ and agents/bundles/ go; must be new or empty.")
+]
+_Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; every type keeps its share.")]
+_Seed = Annotated[int, typer.Option(help="Seed of the draw and of the opaque names.")]
+_History = Annotated[
+    str, typer.Option(help="files: the conversations lie in /app/history on every arm; none: only akm has them.")
+]
+_Granularity = Annotated[
+    str, typer.Option("--granularity", "-g", help="A document of akm's store: session, turn or window:N.")
+]
+_Synthesis = Annotated[str, typer.Option(help="A document's description: lead, keywords or off.")]
+_Policy = Annotated[
+    Path | None, typer.Option(help="Also write a scripted model's policy, to try the tasks with no model.")
+]
+
+
+def _convert_memory(
+    benchmark: str,
+    data: Path,
+    output: Path,
+    limit: int | None,
+    seed: int,
+    history: str,
+    granularity: str,
+    synthesis: str,
+    policy: Path | None,
+) -> None:
+    from rich.progress import track
+
+    from akm_harbor.corpus.memory_tasks import check_output, write_manifest, write_tasks
+    from akm_harbor.corpus.memory_tasks_policy import write_policy
+    from akm_harbor.memory.datasets.convert import converted
+    from akm_harbor.memory.datasets.store import Store
+    from akm_harbor.memory.task_export import ExportSettings, export
+    from akm_harbor.tables import Problems
+
+    check_output(output, history)
+    settings = ExportSettings(limit, seed, granularity, synthesis)
+    settings.check()
+    store = Store(converted(data, benchmark))
+    problems = Problems()
+    done = write_tasks(
+        benchmark, track(export(store, settings, problems), "writing tasks", transient=True), output, history=history
+    )
+    if not done.tasks:
+        typer.echo("no question could be converted", err=True)
+        raise typer.Exit(1)
+    if policy is not None:
+        write_policy(policy, export(store, settings, Problems()))
+    about = {
+        "benchmark": benchmark,
+        **{key: store.manifest.get(key) for key in ("variant", "sha256", "revision", "source")},
+        "settings": {
+            "limit": limit, "seed": seed, "history": history, "granularity": granularity, "synthesis": synthesis,
+        },
+    }  # fmt: skip
+    left_out = [{"question_id": p.path, "kind": p.kind, "detail": p.detail, "action": p.action} for p in problems]
+    write_manifest(done, about, left_out)
+    for problem in problems:
+        typer.echo(f"{problem.kind}: {problem.path}: {problem.detail} ({problem.action})", err=True)
+    for scorer, count in sorted(done.scorers.items()):
+        typer.echo(f"{count} scored by {scorer}")
+    typer.echo(f"{output}: {len(done.tasks)} tasks, {done.bundles} bundles, history in {history}")
+
+
+@convert.command(
+    "locomo", epilog="Example: akm-harbor corpus convert locomo --data locomo10.json -o locomo-tasks --limit 50"
+)
+def convert_locomo(
+    data: _Data,
+    output: _Output,
+    limit: _Limit = None,
+    seed: _Seed = 0,
+    history: _History = "files",
+    granularity: _Granularity = "session",
+    synthesis: _Synthesis = "lead",
+    policy: _Policy = None,
+) -> None:
+    """Make tasks of LoCoMo's questions, scored by its official F1."""
+    _convert_memory("locomo", data, output, limit, seed, history, granularity, synthesis, policy)
+
+
+@convert.command(
+    "longmemeval", epilog="Example: akm-harbor corpus convert longmemeval --data longmemeval_s_cleaned.json -o tasks-s"
+)
+def convert_longmemeval(
+    data: _Data,
+    output: _Output,
+    limit: _Limit = None,
+    seed: _Seed = 0,
+    history: _History = "files",
+    granularity: _Granularity = "session",
+    synthesis: _Synthesis = "lead",
+    policy: _Policy = None,
+) -> None:
+    """Make tasks of LongMemEval's questions, scored by an offline stand-in for its judge."""
+    _convert_memory("longmemeval", data, output, limit, seed, history, granularity, synthesis, policy)
+
+
+@convert.command("beam", epilog="Example: akm-harbor corpus convert beam --data chats/100K -o beam-tasks --limit 40")
+def convert_beam(
+    data: _Data,
+    output: _Output,
+    limit: _Limit = None,
+    seed: _Seed = 0,
+    history: _History = "files",
+    granularity: _Granularity = "session",
+    synthesis: _Synthesis = "lead",
+    policy: _Policy = None,
+) -> None:
+    """Make tasks of BEAM's questions, scored by an offline stand-in for its judge."""
+    _convert_memory("beam", data, output, limit, seed, history, granularity, synthesis, policy)

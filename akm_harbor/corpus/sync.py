@@ -59,9 +59,24 @@ def _split(source: str) -> tuple[list[str], str]:
 @cache
 def helper_text() -> str:
     """The single-file helper, made from the modules of `akm_harbor.verify`."""
+    return single_file(
+        MODULES,
+        "Checks, rewards and workflow compliance inside a task's container. Generated: do not edit.\n\n"
+        "Made from akm_harbor/verify by `akm-harbor corpus sync`; standard library only, Python 3.9 and up.",
+    )
+
+
+@cache
+def single_file(modules: tuple[str, ...], about: str) -> str:
+    """Some modules of `akm_harbor.verify` as one script; the last one has `main`.
+
+    Args:
+        modules: their names, each after those it uses.
+        about: the script's docstring.
+    """
     imports: set[str] = set()
     parts: list[str] = []
-    for name in MODULES:
+    for name in modules:
         source = (_ROOM / f"{name}.py").read_text(encoding="utf-8")
         more, rest = _split(source)
         imports |= set(more)
@@ -69,9 +84,7 @@ def helper_text() -> str:
     body = "\n\n".join(parts)
     digest = hashlib.sha256(body.encode()).hexdigest()
     head = (
-        "#!/usr/bin/env python3\n"
-        '"""Checks, rewards and workflow compliance inside a task\'s container. Generated: do not edit.\n\n'
-        "Made from akm_harbor/verify by `akm-harbor corpus sync`; standard library only, Python 3.9 and up.\n"
+        f'#!/usr/bin/env python3\n"""{about}\n'
         f'sha256 of what follows the imports: {digest}\n"""\n\n'
         "from __future__ import annotations\n\n"
     )

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="The A/B study: evidence archives, self-check, corpus calibration.", no_args_is_help=True)
+from akm_harbor.cli import ab_run
+
+app = typer.Typer(help="The A/B study: run it, evidence archives, self-check, calibration.", no_args_is_help=True)
+app.command("run", epilog="Example: akm-harbor ab run akm-tasks-eval --model openai/gpt-5 --cap 40")(ab_run.run)
 
 Inputs = Annotated[list[Path], typer.Argument(help="A dataset, or job directories (collected first).")]
 By = Annotated[str, typer.Option(help="What names an arm: arm, job_name, submission, agent_name or model_name.")]

@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(name="arms", help="Job files of studies: render, check, price, resume.", no_args_is_help=True)
+from akm_harbor.cli.ab_run import Attempts, Cap, Declarations, Model, Pilot, Prices, StudyName, Tokens, predicted
 
-_Declarations = Annotated[
-    Path | None, typer.Option("--declarations", help="Studies of your own, written like arms/studies.toml.")
-]
+app = typer.Typer(name="arms", help="Job files of studies: render, check, price, resume.", no_args_is_help=True)
 
 
 @app.command("list", epilog="Example: akm-harbor arms list")
-def list_studies(declarations: _Declarations = None) -> None:
+def list_studies(declarations: Declarations = None) -> None:
     """List the studies: tasks, arms, attempts, model."""
     from akm_harbor.study.declaration import load_studies
     from akm_harbor.study.render import dataset_label
@@ -27,12 +25,8 @@ def list_studies(declarations: _Declarations = None) -> None:
 @app.command(epilog="Example: akm-harbor arms render akm-tasks-eval --model openai/gpt-5 -o eval.yaml")
 def render(
     study: Annotated[str | None, typer.Argument(help="One study; without it all of them.")] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="provider/model instead of the declared one.")
-    ] = None,
-    attempts: Annotated[
-        int | None, typer.Option("--attempts", "-k", min=1, help="Attempts of each task by each arm.")
-    ] = None,
+    model: Model = None,
+    attempts: Attempts = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write one study's file, with absolute paths, here.")
     ] = None,
@@ -40,7 +34,7 @@ def render(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit 1 and show a diff if files differ.")
     ] = False,
-    declarations: _Declarations = None,
+    declarations: Declarations = None,
 ) -> None:
     """Make the job files in arms/ from arms/studies.toml and agents/pins.toml, or one for this machine."""
     from akm_harbor.errors import AkmHarborError, UsageError
@@ -102,3 +96,39 @@ def check(
     if found:
         raise UsageError(f"{len(found)} mistake{'s' * (len(found) > 1)} in {len(files)} file{'s' * (len(files) > 1)}")
     typer.echo(f"{len(files)} file{'s' * (len(files) > 1)}: no mistakes", err=True)
+
+
+@app.command(
+    epilog="Example: akm-harbor arms cost terminal-bench-2 --pilot out/terminal-bench-2-pilot/dataset --cap 500"
+)
+def cost(
+    study: StudyName,
+    model: Model = None,
+    attempts: Attempts = None,
+    pilot: Pilot = None,
+    tokens: Tokens = None,
+    prices: Prices = None,
+    cap: Cap = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    declarations: Declarations = None,
+) -> None:
+    """Price a study before it starts, judge included; exit 1 if it would cost more than the cap."""
+    import json
+
+    from akm_harbor.errors import UsageError
+    from akm_harbor.report.verdict import to_plain
+    from akm_harbor.study.cost import describe, require_below
+    from akm_harbor.study.declaration import changed, find_study
+
+    chosen = changed(find_study(study, declarations), model=model, attempts=attempts)
+    prediction = predicted(chosen, pilot, tokens, prices)
+    if prediction is None:
+        raise UsageError(
+            "nothing tells the tokens of a trial", hint="Give --pilot DATASET, or --tokens INPUT,CACHED,OUTPUT."
+        )
+    if as_json:
+        typer.echo(json.dumps(to_plain(prediction), indent=2, allow_nan=False))
+    else:
+        typer.echo("\n".join(describe(prediction)))
+    if cap is not None:
+        require_below(prediction, cap)

@@ -85,17 +85,24 @@ def job_config(
         "n_attempts": attempts,
         "n_concurrent_trials": parallel or (os.cpu_count() or 1) + 1,
     }
-    # The scripted model is declared in full, so opencode need not read its catalogue of every
-    # known model: that is a quarter of what one short run costs. The same on every arm.
-    catalogue = out / "no-models.json"
+    spare_catalogue(config, out)
+    for dataset in config["datasets"]:
+        dataset["path"] = str(data_root() / dataset["path"])
+    return config
+
+
+def spare_catalogue(config: dict[str, Any], folder: Path) -> None:
+    """Give every arm of a scripted job an empty catalogue of models, kept in `folder`.
+
+    The scripted model is declared in full, so opencode need not read its catalogue of every
+    known model: that is a quarter of what one short run costs.
+    """
+    catalogue = folder / "no-models.json"
     catalogue.write_text("{}\n", "utf-8")
     mount = {"type": "bind", "source": str(catalogue), "target": _CATALOGUE, "read_only": True}
     config["environment"]["mounts"] = [mount]
     for agent in config["agents"]:
         agent["env"] = {"OPENCODE_MODELS_PATH": _CATALOGUE}
-    for dataset in config["datasets"]:
-        dataset["path"] = str(data_root() / dataset["path"])
-    return config
 
 
 def run_demo(

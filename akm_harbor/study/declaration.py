@@ -80,6 +80,7 @@ class Study:
         policy: a scripted model's policy beside the declarations; then no real model is asked.
         price: overrides the price table.
         agent_timeout_sec: the agent's time limit on every arm; None leaves it to the task.
+        n_tasks: how many tasks a registry's dataset has, for planning and pricing.
         allowed_hosts: hosts every arm may reach where a task restricts the network.
     """
 
@@ -99,6 +100,7 @@ class Study:
     judge: Judge | None = None
     agent_timeout_sec: float | None = None
     allowed_hosts: tuple[str, ...] = ()
+    n_tasks: int | None = None
     opencode_config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -109,12 +111,12 @@ class Study:
 
 _STUDY_KEYS = {
     "about", "dataset", "tasks", "model", "arms", "baseline", "attempts", "concurrent", "environment", "bundle",
-    "policy", "price", "judge", "agent_timeout_sec", "allowed_hosts", "opencode_config",
+    "policy", "price", "judge", "agent_timeout_sec", "allowed_hosts", "opencode_config", "n_tasks",
 }  # fmt: skip
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "about": str, "dataset": str, "model": str, "baseline": str, "environment": str, "bundle": str, "policy": str,
     "tasks": list, "arms": list, "allowed_hosts": list, "price": dict, "judge": dict, "opencode_config": dict,
-    "attempts": int, "concurrent": int, "agent_timeout_sec": (int, float),
+    "attempts": int, "concurrent": int, "n_tasks": int, "agent_timeout_sec": (int, float),
 }  # fmt: skip
 
 
@@ -217,7 +219,7 @@ def _study(path: Path, name: str, entry: dict[str, Any], arms: Mapping[str, ArmS
     if baseline not in entry["arms"]:
         raise UsageError(f"{where} baseline {baseline!r} is none of its arms", path=path)
     chosen = tuple(arms[arm] for arm in entry["arms"])
-    values = {key: entry[key] for key in ("about", "bundle", "policy", "agent_timeout_sec") if key in entry}
+    values = {key: entry[key] for key in ("about", "bundle", "policy", "agent_timeout_sec", "n_tasks") if key in entry}
     return Study(
         name=name,
         about=values.pop("about", ""),

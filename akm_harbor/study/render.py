@@ -130,6 +130,18 @@ def corpus_tasks(study: Study) -> list[str]:
     return [name for name in names if any(fnmatch(name, wanted) for wanted in study.tasks)]
 
 
+def count_tasks(study: Study) -> int | None:
+    """How many tasks a study has; None where only Harbor's registry knows."""
+    if is_corpus(study):
+        return len(corpus_tasks(study))
+    if "/" in study.dataset:
+        folder = Path(study.dataset).expanduser()
+        names = [path.name for path in folder.iterdir() if (path / "task.toml").is_file()] if folder.is_dir() else []
+        return sum(1 for name in names if not study.tasks or any(fnmatch(name, wanted) for wanted in study.tasks))
+    globs = any(set("*?[") & set(name) for name in study.tasks)
+    return study.n_tasks if globs or not study.tasks else len(study.tasks)
+
+
 def _registered(study: Study) -> list[Mapping[str, Any]]:
     """The registry's entries that a study's dataset means: one, or for `akm-tasks` the newest of each slice."""
     path = data_root() / "tasks" / "registry.json"

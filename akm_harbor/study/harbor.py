@@ -1,0 +1,77 @@
+"""Harbor as a process: what it is called with, who ends it, what it says when it fails."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from akm_harbor.errors import AkmHarborError
+
+SETTINGS = {"HARBOR_TELEMETRY": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+"""Variables every call gets: nothing is reported home, no price list is fetched."""
+
+_POLL_SECONDS = 0.25
+_LAST_LINES = 12
+
+
+def plain_line(arguments: Sequence[str]) -> str:
+    """The call as anyone can type it."""
+    return shlex.join(["harbor", *arguments])
+
+
+def run_harbor(arguments: Sequence[str], log: Path, *, lock: int, tick: Callable[[], None]) -> None:
+    """Run Harbor to its end.
+
+    Args:
+        arguments: as on its command line.
+        log: takes what it prints, after what is in it.
+        lock: file descriptor that the process holds as long as it lives.
+        tick: called while it runs, and once at the end.
+
+    Raises:
+        AkmHarborError: it failed or was killed; the message has its last words.
+    """
+    command = [sys.executable, "-m", "akm_harbor.study.launch", str(os.getpid()), *arguments]
+    begun = log.stat().st_size if log.exists() else 0
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **SETTINGS, "COLUMNS": "160"},
+            pass_fds=(lock,),
+        )
+        try:
+            while process.poll() is None:
+                tick()
+                time.sleep(_POLL_SECONDS)
+        except BaseException:
+            # Harbor ends its trials and takes its containers and mounts away when it is interrupted.
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+    tick()
+    if process.returncode:
+        raise _failure(process.returncode, log, begun)
+
+
+def _failure(code: int, log: Path, begun: int) -> AkmHarborError:
+    if code < 0:
+        return AkmHarborError(
+            f"Harbor was ended by {signal.Signals(-code).name}",
+            path=log,
+            hint="The same command goes on where it stopped.",
+        )
+    with log.open("rb") as text:
+        text.seek(begun)
+        last = text.read().decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]
+    return AkmHarborError(
+        f"Harbor failed (exit code {code}):\n  " + "\n  ".join(last),
+        path=log,
+        hint="Once mended, the same command goes on where it stopped.",
+    )

@@ -1,22 +1,21 @@
 """`akm-harbor memory`: benchmarks of memory layers, from the file to the release gate."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli import memory_studies
+from akm_harbor.cli.memory_data import bar, converted, counting, fetched
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
     from akm_harbor.memory.compare import Comparison, Gate
-    from akm_harbor.memory.datasets.sources import Source
     from akm_harbor.memory.probe import ProbeReport
 
 app = typer.Typer(
     name="memory",
-    help="Memory benchmarks: convert, measure retrieval, compare two versions.",
+    help="Memory benchmarks: convert, measure retrieval, compare two versions, run studies with a reader and a judge.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -51,7 +50,7 @@ def fetch(
     """
     from akm_harbor.memory.datasets.sources import find_source
 
-    typer.echo(_fetched(find_source(dataset), output))
+    typer.echo(fetched(find_source(dataset), output))
 
 
 @app.command()
@@ -70,7 +69,7 @@ def convert(
     from akm_harbor.memory.datasets.sources import find_source
 
     source = find_source(dataset) if dataset else None
-    with _counting("Converting", "histories") as count:
+    with counting("Converting", "histories") as count:
         done = convert_file(data, output, source=source, progress=count)
     for problem in done.problems:
         typer.echo(f"{problem.kind}: {problem.detail} ({problem.action})", err=True)
@@ -133,6 +132,7 @@ def probe(
     from akm_harbor.memory.threads import one_thread
 
     one_thread()
+    from akm_harbor.memory.answer.spec import with_akm
     from akm_harbor.memory.backends.registry import parse_arm
     from akm_harbor.memory.datasets.store import Store
     from akm_harbor.memory.probe import Settings
@@ -140,7 +140,7 @@ def probe(
 
     if output is None:
         raise UsageError("no place for the result", hint="Name one with --output.")
-    arms = tuple(parse_arm(_with_akm(text, akm)) for text in backend or ["bm25"])
+    arms = tuple(parse_arm(with_akm(text, akm)) for text in backend or ["bm25"])
     settings = Settings(
         arms=arms,
         granularities=tuple(granularity or ["session"]),
@@ -155,8 +155,8 @@ def probe(
         jobs=jobs,
         scheduler=scheduler,
     )
-    store = Store(_converted(dataset, data))
-    with _bar("Probing") as progress:
+    store = Store(converted(dataset, data))
+    with bar("Probing") as progress:
         report = run_probe(store, settings, output, progress)
     _print(report)
     if report.failed:
@@ -164,10 +164,7 @@ def probe(
         raise typer.Exit(1)
 
 
-def _with_akm(text: str, akm: Path | None) -> str:
-    if akm is None or not (text == "akm" or text.startswith("akm:")) or "path=" in text:
-        return text
-    return f"{text}{',' if ':' in text else ':'}path={akm}"
+app.command()(memory_studies.run)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -175,31 +172,6 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError as error:
         raise UsageError(f"{text!r} is no list of whole numbers", hint="For example --ks 1,5,10.") from error
-
-
-def _converted(dataset: str | None, data: Path | None) -> Path:
-    from akm_harbor.memory.datasets.convert import converted
-    from akm_harbor.memory.datasets.sources import find_source
-
-    if dataset is None and data is None:
-        raise UsageError("no data", hint="Name a dataset (akm-harbor memory datasets) or a file with --data.")
-    source = find_source(dataset) if dataset else None
-    path = data or (source and source.path) or _fetched(source, None)
-    with _counting("Converting", "histories") as count:
-        return converted(path, source=source, progress=count)
-
-
-def _fetched(source: "Source | None", folder: Path | None) -> Path:
-    from akm_harbor.memory.datasets.sources import fetch as fetch_source
-    from akm_harbor.resources import cache_root
-
-    assert source is not None
-    if source.path is not None:
-        return source.path
-    with _bar(f"Fetching {source.name}") as progress:
-        return fetch_source(
-            source, folder or cache_root() / "memory", lambda done, total: progress(done, total or done)
-        )
 
 
 def _print(report: "ProbeReport") -> None:
@@ -260,26 +232,3 @@ def _sentence(c: "Comparison") -> str:
             f"  depend on document names: {', '.join(names) if names else 'not checked (probe with --repeats 2)'}",
         ]
     )
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def _counting(title: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A counter on stderr, for work whose size is not known."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    columns = (SpinnerColumn(), TextColumn(f"{title}: {{task.completed:.0f}} {unit}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done: progress.update(task, completed=done)

@@ -9,10 +9,12 @@ import pandas as pd
 from scipy import stats
 
 from akm_harbor.ab.arms import Arm, load_trials, select_arm
+from akm_harbor.ab.behaviour import behaviour
 from akm_harbor.ab.comparability import alike, comparability
 from akm_harbor.ab.delivery import delivery, verdict_of
 from akm_harbor.ab.engagement import engagement
 from akm_harbor.ab.errors_by_arm import bounds_rows, error_summary
+from akm_harbor.ab.instrument import complier_effects
 from akm_harbor.ab.leaderboard import leaderboard
 from akm_harbor.ab.policies import POLICIES, Policy, policy, scores
 from akm_harbor.ab.reconcile import reconcile
@@ -81,6 +83,7 @@ def analyse(
     tasks = task_rows(a, b, rule, _families(dataset), options.level)
     deliveries = (delivery(a), delivery(b))
     summaries = summarise(a, rule, options.level), summarise(b, rule, options.level)
+    seen = behaviour(dataset, (a, b), rule, options.level)
     inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
     return AbResult(
         title=f"{treatment} against {baseline}",
@@ -105,7 +108,9 @@ def analyse(
         errors=error_summary(a, b),
         other_methods=other_methods(*paired, options.level),
         equivalence=equivalent(*paired, options.margin, options.level),
-        engagement=(engagement(dataset, a, rule), engagement(dataset, b, rule)),
+        engagement=(engagement(baseline, seen.trials), engagement(treatment, seen.trials)),
+        behaviour=seen,
+        complier=complier_effects(seen.trials, baseline, treatment, options.level),
         reconciled=tuple(
             line for arm, own in zip((a, b), summaries, strict=True) for line in reconcile(dataset, arm, own.mean.value)
         ),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from akm_harbor.stats.bounds import Bounds
 from akm_harbor.stats.equivalence import Equivalence
@@ -10,6 +10,10 @@ from akm_harbor.stats.means import VarianceComponents
 from akm_harbor.stats.paired import PairingGain
 from akm_harbor.stats.power import Components
 from akm_harbor.stats.results import NotEstimable, Result
+
+if TYPE_CHECKING:
+    from akm_harbor.ab.behaviour import Behaviour
+    from akm_harbor.ab.instrument import ComplierEffect
 
 Grade = Literal["ok", "note", "caveat", "fatal"]
 Direction = Literal["better", "worse", "open"]
@@ -160,11 +164,12 @@ class Delivery:
     """Did the treatment reach the agent.
 
     Attributes:
-        delivered: attempts with positive evidence.
+        delivered: attempts with positive evidence, and those whose empty bundle was the arm's own wish.
         undelivered: attempts with a negative verdict.
         unknown: attempts without a verdict (a control arm, or nothing was recorded).
         reasons: how often each reason of a negative verdict was given.
         flags: how often each reason was given on a delivered attempt.
+        declared: attempts that count as delivered because the arm asked for an empty bundle.
     """
 
     arm: str
@@ -173,6 +178,7 @@ class Delivery:
     unknown: int
     reasons: dict[str, int]
     flags: dict[str, int]
+    declared: int = 0
 
     @property
     def share(self) -> float | None:
@@ -438,6 +444,8 @@ class AbResult:
     other_methods: tuple[OtherMethod, ...]
     equivalence: Equivalence | NotEstimable | None
     engagement: tuple[Engagement, ...]
+    behaviour: "Behaviour"
+    complier: "tuple[ComplierEffect, ...]"
     reconciled: tuple[Reconciled, ...]
     leaderboard: tuple[Leaderboard, ...]
     families: tuple[FamilyRow, ...]

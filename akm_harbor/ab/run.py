@@ -128,6 +128,8 @@ def verdict_document(result: AbResult) -> dict[str, Any]:
     """The content of `verdict.json`: the verdict, every number behind it, not the attempts."""
     plain = to_plain(result)
     left_out = {"tasks", "problems", "title"}
+    for each_attempt in ("trials", "modes", "asset_uses"):
+        del plain["behaviour"][each_attempt]
     numbers = {name: value for name, value in plain.items() if name not in left_out}
     tasks = [
         {"task": t.task, "baseline": t.mean_baseline, "treatment": t.mean_treatment, "difference": t.difference}

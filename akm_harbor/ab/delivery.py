@@ -21,12 +21,28 @@ def verdict_of(value: object) -> bool | None:
     return None if value is None or pd.isna(value) else bool(value)  # type: ignore[call-overload]
 
 
+_AS_DECLARED = frozenset({"placebo-as-declared", "bundle-empty", "index-empty"})
+
+
+def as_declared(reasons: Iterable[str]) -> bool:
+    """Whether nothing was missing but the notes of a bundle that the arm itself wanted empty."""
+    given = set(reasons)
+    return "placebo-as-declared" in given and given <= _AS_DECLARED
+
+
 def delivery(arm: Arm) -> Delivery:
-    """Count the verdicts of one arm's attempts."""
-    verdicts = [verdict_of(v) for v in arm.attempts["treatment_delivered"]]
+    """Count the verdicts of one arm's attempts.
+
+    An empty bundle that the arm asked for is what that arm is about: it counts as delivered, under its
+    own reason code and in `declared`.
+    """
+    reasons = [reasons_of(r) for r in arm.attempts["delivery_reasons"]]
+    given = [verdict_of(v) for v in arm.attempts["treatment_delivered"]]
+    declared = [v is False and as_declared(r) for v, r in zip(given, reasons, strict=True)]
+    verdicts = [v or d if v is not None else None for v, d in zip(given, declared, strict=True)]
     codes: dict[bool | None, Counter[str]] = {True: Counter(), False: Counter(), None: Counter()}
-    for verdict, reasons in zip(verdicts, arm.attempts["delivery_reasons"], strict=True):
-        codes[verdict].update(reasons_of(reasons))
+    for verdict, why in zip(verdicts, reasons, strict=True):
+        codes[verdict].update(why)
     return Delivery(
         arm.name,
         verdicts.count(True),
@@ -34,4 +50,5 @@ def delivery(arm: Arm) -> Delivery:
         verdicts.count(None),
         dict(codes[False].most_common()),
         dict(codes[True].most_common()),
+        sum(declared),
     )

@@ -1,6 +1,6 @@
-"""Many arms at once: ranked under every error policy, contrasted with a baseline, read as a factorial."""
+"""Many arms at once: ranked under every error policy, planned contrasts, a factorial read-out, behaviour."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,14 +8,17 @@ import numpy as np
 
 from akm_harbor.ab.analysis import by_task
 from akm_harbor.ab.arms import Arm, arm_names, load_trials, select_arm
+from akm_harbor.ab.behaviour import Behaviour, behaviour
 from akm_harbor.ab.comparability import comparability
 from akm_harbor.ab.delivery import delivery
+from akm_harbor.ab.factorial import Cells, Effect, factorial_effects
+from akm_harbor.ab.instrument import ComplierEffect, complier_effects
 from akm_harbor.ab.policies import NOT_ATTEMPTS, POLICIES, Policy, errored, has_reward, policy
 from akm_harbor.ab.result import Options
 from akm_harbor.errors import UsageError
 from akm_harbor.stats.means import arm_mean
 from akm_harbor.stats.multiplicity import adjusted
-from akm_harbor.stats.paired import paired_difference, paired_t
+from akm_harbor.stats.paired import paired_difference
 from akm_harbor.stats.results import Estimate, Result
 from akm_harbor.stats.signflip import sign_flip_attempts
 
@@ -43,12 +46,44 @@ class RankedArm:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """A contrast that was declared before looking, and the question it answers."""
+
+    arm: str
+    versus: str
+    question: str = ""
+
+
+PLAN = (
+    Planned("akm", "control", "Does the treatment help?"),
+    Planned("akm", "empty-bundle", "Is it the notes, and not just having the plugin?"),
+    Planned("akm", "irrelevant-bundle", "Is it these notes, and not just having notes?"),
+    Planned("tools-only", "control", "What do the tools do without the plugin's text?"),
+    Planned("injection-only", "control", "What does the plugin's text do without the tools?"),
+    Planned("akm-write-gate", "akm", "Does the write gate help?"),
+    Planned("oracle-context", "akm", "How much would perfect retrieval add?"),
+)
+"""The contrasts of arms/eight.yaml."""
+
+
+def planned_contrasts(names: Iterable[str]) -> tuple[Planned, ...]:
+    """The contrasts of `PLAN` whose arms are there."""
+    there = set(names)
+    return tuple(p for p in PLAN if {p.arm, p.versus} <= there)
+
+
+@dataclass(frozen=True, slots=True)
 class Contrast:
-    """One arm against the baseline, paired by task.
+    """One arm against another, paired by task.
 
     Attributes:
+        arm: the arm.
+        n_tasks: tasks that both have a counting attempt on.
         p_holm: the exact test's p, adjusted for all contrasts of the page.
+        delivered: delivered share of the arm.
         fatal: settings that differ although they must not.
+        versus: the arm it is compared with.
+        question: what a planned contrast asks; empty for one of every arm against a baseline.
     """
 
     arm: str
@@ -58,19 +93,20 @@ class Contrast:
     p_holm: float | None
     delivered: float | None
     fatal: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One effect of a 2 x 2 design, over the tasks that all four arms share."""
-
-    name: str
-    result: Result
+    versus: str
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ManyArms:
-    """Every arm of a dataset."""
+    """Every arm of a dataset.
+
+    Attributes:
+        baseline: None where contrasts were planned or none were asked for.
+        empty: arms without an attempt.
+        behaviour: what the agents did with the treatment; None where no arm had one.
+        complier: complier effects of `akm` against `control`, where both are there.
+    """
 
     options: Options
     baseline: str | None
@@ -78,6 +114,8 @@ class ManyArms:
     contrasts: tuple[Contrast, ...]
     factorial: tuple[Effect, ...]
     empty: tuple[str, ...]
+    behaviour: Behaviour | None = None
+    complier: tuple[ComplierEffect, ...] = ()
 
 
 def compare_arms(
@@ -86,40 +124,75 @@ def compare_arms(
     *,
     baseline: str | None = None,
     only: Collection[str] = (),
-    factorial: tuple[str, str, str, str] | None = None,
+    contrasts: Sequence[Planned] = (),
+    factorial: Cells | None = None,
 ) -> ManyArms:
-    """Rank all arms, or some, and contrast them with a baseline.
+    """Rank all arms, or some, and contrast them.
 
     Args:
         dataset: a dataset's folder.
         options: as for `analyse`; the rule and the margin are not used.
         baseline: contrast every other arm with this one.
         only: names of the arms to take; empty means all.
-        factorial: arms with both factors, the first only, the second only, neither.
+        contrasts: planned contrasts instead: these and no others, corrected among themselves.
+        factorial: arms of a 2 x 2 design: both factors, the first only, the second only, neither.
 
     Raises:
-        UsageError: an arm, policy or column that does not exist.
+        UsageError: an arm, policy or column that does not exist, or both a baseline and planned contrasts.
     """
     options = options or Options()
     rule = policy(options.policy)
+    if baseline and contrasts:
+        raise UsageError("a baseline and planned contrasts exclude each other", hint="Give one of them.")
     trials = load_trials(dataset, strip_prefix=options.strip_prefix)
-    wanted = {*only, *([baseline] if baseline and only else []), *(factorial or ())}
-    for name in (*wanted, *([baseline] if baseline else [])):
+    named = {*([baseline] if baseline else []), *(factorial or ()), *(n for p in contrasts for n in (p.arm, p.versus))}
+    for name in (*only, *named):
         if name not in arm_names(trials, options.by):
             select_arm(trials, name, options.by)  # raises, with the near matches
-    names = sorted(wanted) if only else arm_names(trials, options.by)
+    names = sorted({*only, *named}) if only else arm_names(trials, options.by)
     attempted = set(trials.loc[~trials["status"].isin(NOT_ATTEMPTS), options.by].dropna())
     arms = {name: select_arm(trials, name, options.by) for name in names if name in attempted}
     if not arms:
         raise UsageError(f"no {options.by} has an attempt at a task", hint="Choose another column with --by.")
+    for name in sorted(named - arms.keys()):
+        raise UsageError(f"arm {name!r} has no attempt at a task")
+    pairs = contrasts or tuple(Planned(name, baseline) for name in arms if baseline and name != baseline)
+    seen = behaviour(dataset, list(arms.values()), rule, options.level) if _treated(arms) else None
+    drawn = _contrasts(arms, pairs, rule, options)
     return ManyArms(
         options,
         baseline,
         _ranked(arms, rule, options.level),
-        _contrasts(arms, baseline, rule, options) if baseline else (),
-        _factorial(arms, factorial, rule, options.level) if factorial else (),
+        drawn,
+        factorial_effects([by_task(arms[n], rule) for n in factorial], factorial, options.level) if factorial else (),
         tuple(n for n in names if n not in attempted),
+        seen,
+        _complier(arms, seen, rule, options.level),
     )
+
+
+def _treated(arms: dict[str, Arm]) -> bool:
+    """Whether there is anything to say about what the agents did with a treatment."""
+    frames = [arm.attempts for arm in arms.values()]
+    return any(f["treatment_delivered"].notna().any() or (f["n_akm_calls"] > 0).any() for f in frames)
+
+
+def _complier(arms: dict[str, Arm], seen: Behaviour | None, rule: Policy, level: float) -> tuple[ComplierEffect, ...]:
+    """The treatment's complier effects, with the empty bundle as a check of what it does without its notes."""
+    if seen is None or not {"akm", "control"} <= arms.keys():
+        return ()
+    direct = None
+    if "empty-bundle" in arms:
+        pair = _paired(arms["control"], arms["empty-bundle"], rule)
+        direct = "Empty bundle against control", paired_difference(*pair, level)
+    return complier_effects(seen.trials, "control", "akm", level, direct)
+
+
+def _paired(base: Arm, arm: Arm, rule: Policy) -> tuple[list[list[float]], list[list[float]]]:
+    """Scores of both arms on the tasks they share."""
+    left, right = by_task(base, rule), by_task(arm, rule)
+    common = sorted(left.keys() & right.keys())
+    return [left[t] for t in common], [right[t] for t in common]
 
 
 def _ranked(arms: dict[str, Arm], rule: Policy, level: float) -> tuple[RankedArm, ...]:
@@ -152,50 +225,27 @@ def _place(means: dict[str, dict[str, float | None]], name: str, rule: str) -> i
     return 1 + sum(1 for other in means.values() if (value := other[rule]) is not None and value > mine + 1e-12)
 
 
-def _contrasts(arms: dict[str, Arm], baseline: str, rule: Policy, options: Options) -> tuple[Contrast, ...]:
-    base = arms.get(baseline)
-    if base is None:
-        raise UsageError(f"arm {baseline!r} has no attempt at a task")
-    left = by_task(base, rule)
+def _contrasts(arms: dict[str, Arm], pairs: Sequence[Planned], rule: Policy, options: Options) -> tuple[Contrast, ...]:
     found = []
-    for name, arm in arms.items():
-        if name == baseline:
-            continue
-        right = by_task(arm, rule)
-        common = sorted(left.keys() & right.keys())
-        pair = [left[t] for t in common], [right[t] for t in common]
-        checks = comparability(base, arm, strict=options.strict, accept=options.accept) if common else ()
+    for planned in pairs:
+        base, arm = arms[planned.versus], arms[planned.arm]
+        pair = _paired(base, arm, rule)
+        checks = comparability(base, arm, strict=options.strict, accept=options.accept) if pair[0] else ()
         fatal = tuple(c.title for c in checks if c.grade == "fatal")
-        found.append((arm, len(common), paired_difference(*pair, options.level), sign_flip_attempts(*pair), fatal))
-    tested = [exact.p for _, _, _, exact, _ in found if isinstance(exact, Estimate) and exact.p is not None]
+        found.append((planned, pair, sign_flip_attempts(*pair), fatal))
+    tested = [exact.p for _, _, exact, _ in found if isinstance(exact, Estimate) and exact.p is not None]
     corrected = iter(adjusted(tested, "holm"))
     return tuple(
         Contrast(
-            arm.name,
-            n,
-            difference,
+            planned.arm,
+            len(pair[0]),
+            paired_difference(*pair, options.level),
             exact,
             next(corrected) if isinstance(exact, Estimate) else None,
-            delivery(arm).share,
+            delivery(arms[planned.arm]).share,
             fatal,
+            planned.versus,
+            planned.question,
         )
-        for arm, n, difference, exact, fatal in found
+        for planned, pair, exact, fatal in found
     )
-
-
-def _factorial(
-    arms: dict[str, Arm], names: tuple[str, str, str, str], rule: Policy, level: float
-) -> tuple[Effect, ...]:
-    """Main effects and interaction by task contrasts, on the tasks that all four arms share."""
-    missing = [n for n in names if n not in arms]
-    if missing:
-        raise UsageError(f"arm {missing[0]!r} has no attempt at a task")
-    scored = [by_task(arms[n], rule) for n in names]
-    common = sorted(set.intersection(*(set(s) for s in scored)))
-    both, first, second, neither = (np.array([np.mean(s[t]) for t in common]) for s in scored)
-    effects = (
-        (f"first factor ({names[1]})", ((both + first) - (second + neither)) / 2),
-        (f"second factor ({names[2]})", ((both + second) - (first + neither)) / 2),
-        ("interaction", both - first - second + neither),
-    )
-    return tuple(Effect(name, paired_t(d, level)) for name, d in effects)

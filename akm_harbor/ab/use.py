@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from akm_harbor.ab.arms import Arm
-from akm_harbor.ab.delivery import reasons_of, verdict_of
+from akm_harbor.ab.delivery import as_declared, reasons_of, verdict_of
 from akm_harbor.ab.policies import Policy, scores
 from akm_harbor.tables import Table, read_table
 from akm_harbor.trials.akm_calls import READ, bare_ref
@@ -108,7 +108,7 @@ class TrialUse:
     @property
     def placebo(self) -> bool:
         """The arm asked for an empty bundle and got it: undelivered, as declared."""
-        return "placebo-as-declared" in self.reasons and set(self.reasons) <= _AS_DECLARED
+        return as_declared(self.reasons)
 
     @property
     def looks(self) -> tuple[Use, ...]:
@@ -155,9 +155,6 @@ class TrialUse:
         return bool(self.gold) and self.called is not None and not self.given
 
 
-_AS_DECLARED = {"placebo-as-declared", "bundle-empty", "index-empty", "selfcheck-failed"}
-
-
 def read_uses(dataset: Path, arms: Sequence[Arm], rule: Policy) -> tuple[TrialUse, ...]:
     """Read what every attempt of these arms did with the bundle, arm by arm, oldest attempt first.
 
@@ -168,12 +165,7 @@ def read_uses(dataset: Path, arms: Sequence[Arm], rule: Policy) -> tuple[TrialUs
     """
     tasks = {t["task_name"]: t for t in read_table(dataset, TASKS).to_pylist()}
     given = _given(dataset, arms)
-    touched = {
-        (row.root, row.trial_path)
-        for arm in arms
-        for row in arm.attempts.itertuples()
-        if row.n_akm_calls > 0 or (row.root, row.trial_path) in given
-    }
+    touched = given | {key for arm in arms for key in keys_of(arm.attempts[arm.attempts["n_akm_calls"] > 0])}
     calls = rows_by_trial(dataset, TOOL_CALLS, touched, _CALLS)
     found = []
     for arm in arms:
@@ -182,6 +174,11 @@ def read_uses(dataset: Path, arms: Sequence[Arm], rule: Policy) -> tuple[TrialUs
             seen = _Seen(arm.name, tasks.get(row["task_name"], {}), key in given, calls.get(key, []))
             found.append(_trial(row, score, seen))
     return tuple(found)
+
+
+def keys_of(attempts: pd.DataFrame) -> list[Key]:
+    """The keys of rows of the trials table."""
+    return list(zip(attempts["root"], attempts["trial_path"], strict=True))
 
 
 def rows_by_trial(
@@ -204,7 +201,7 @@ def rows_by_trial(
 def _given(dataset: Path, arms: Sequence[Arm]) -> set[Key]:
     """Trials with a main request that carried the bundle's text."""
     contexts = [arm.attempts[arm.attempts["context"] == "bundle"] for arm in arms]
-    keys = {(r.root, r.trial_path) for frame in contexts for r in frame.itertuples()}
+    keys = {key for frame in contexts for key in keys_of(frame)}
     rows = rows_by_trial(dataset, MODEL_REQUESTS, keys, ["root", "trial_path", "kind", "context_chars"])
     return {key for key, found in rows.items() if any(r["kind"] == "main" and r["context_chars"] for r in found)}
 
@@ -232,7 +229,7 @@ def _trial(row: Mapping[Any, Any], score: float, seen: _Seen) -> TrialUse:
         seen.arm,
         str(row["task"]),
         task.get("family"),
-        None if pd.isna(score) else float(score),
+        None if score != score else float(score),  # noqa: PLR0124  (NaN differs from itself)
         verdict_of(row["treatment_delivered"]),
         reasons_of(row["delivery_reasons"]),
         verdict_of(row["tools_offered"]),

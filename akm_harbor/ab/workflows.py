@@ -63,11 +63,11 @@ def compliance(arms: Sequence[Arm]) -> Compliance:
     violations: list[Violation] = []
     for arm in arms:
         judged: dict[str, list[dict[str, Any]]] = {}
-        for trial in arm.attempts.itertuples():
-            for workflow in _workflows(trial.compliance_json):
+        for trial in arm.attempts.to_dict("records"):
+            for workflow in _workflows(trial["compliance_json"]):
                 judged.setdefault(workflow["id"], []).append(workflow)
                 violations += [
-                    Violation(trial.root, trial.trial_path, arm.name, trial.task, workflow["id"], *item)
+                    Violation(trial["root"], trial["trial_path"], arm.name, trial["task"], workflow["id"], *item)
                     for item in _unmet(workflow)
                 ]
         for name, found in sorted(judged.items()):

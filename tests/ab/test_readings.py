@@ -36,8 +36,12 @@ def test_funnel_counts_the_unknown_apart(tmp_path):
             "root": "jobs",
             "trial_path": path,
             "index": attempt,
-            "tool": "akm",
+            "tool": f"akm_{verb}",
+            "status": "completed",
+            "output_chars": 9,
+            "output_head": "something",
             "akm_verb": verb,
+            "akm_refs": ["knowledge/y", "knowledge/z", "knowledge/x"] if verb == "search" else ["knowledge/x"],
             "gold_rank": rank,
         }
 
@@ -56,13 +60,14 @@ def test_funnel_counts_the_unknown_apart(tmp_path):
     assert found == {
         "delivered": (3, 1, 0),
         "offered": (3, 0, 1),
-        "injected": (1, 1, 2),
+        "exposed": (1, 1, 2),
         "called": (2, 1, 1),
         "found": (1, 1, 2),
         "opened": (1, 1, 2),
+        "wrote": (0, 2, 2),
     }
     assert (treated.n_used, treated.used, treated.n_unused, treated.unused) == (2, 1.0, 1, 0.0)
-    assert {s.name for s in control.stages} == {"delivered", "offered", "injected", "called"}
+    assert {s.name for s in control.stages} == {"delivered", "offered", "exposed", "called"}
     assert (control.n_used, control.used) == (0, None)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import akm_harbor
 from akm_harbor.ab import figures, words
-from akm_harbor.ab.result import AbResult, Attempt, Stage
+from akm_harbor.ab.behaviour_view import behaviour_context, ending, shown_sections
+from akm_harbor.ab.drilldown import printed, stretches
+from akm_harbor.ab.result import AbResult, Attempt
 from akm_harbor.ab.verdict import level_text
 from akm_harbor.report.page import render
 from akm_harbor.report.text import DASH
@@ -16,18 +18,24 @@ from akm_harbor.stats.results import NotEstimable, Result
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
-SECTIONS = (
-    "counting",
-    "tasks",
-    "comparability",
-    "delivery",
-    "engagement",
-    "passk",
-    "usage",
-    "errors",
-    "method",
-    "provenance",
-)
+SECTIONS = {
+    "counting": "Ways of counting",
+    "tasks": "Tasks and attempts",
+    "engagement": "Use",
+    "endings": "Endings",
+    "assets": "Assets",
+    "workflows": "Workflows",
+    "comparability": "Comparability",
+    "delivery": "Delivery",
+    "ledgers": "Ledgers",
+    "passk": "pass@k",
+    "usage": "Cost, tokens, time",
+    "errors": "Errors",
+    "method": "Method",
+    "provenance": "Provenance",
+}
+"""The sections of the page in their order, with what the contents call them."""
+_WHERE_SEEN = ("endings", "assets", "workflows", "ledgers")
 
 
 def render_page(result: AbResult) -> str:
@@ -40,13 +48,14 @@ def render_section(result: AbResult, name: str) -> str:
 
     Args:
         result: from `analyse`.
-        name: `headline` or one of `SECTIONS`.
+        name: `headline` or a key of `SECTIONS`.
     """
     return render("ab_section.html.j2", {**_context(result), "section": name}, TEMPLATES)
 
 
 def _context(result: AbResult) -> dict[str, Any]:
     style, outcome = words.banner(result)
+    there = shown_sections(result.behaviour)
     return {
         "title": f"A/B report: {result.title}",
         "version": akm_harbor.__version__,
@@ -55,24 +64,22 @@ def _context(result: AbResult) -> dict[str, Any]:
         "outcome": outcome,
         "words": words,
         "figures": figures,
-        "sections": SECTIONS,
+        "sections": {n: title for n, title in SECTIONS.items() if n not in _WHERE_SEEN or n in there},
         "a": result.baseline.name,
         "b": result.treatment.name,
+        **behaviour_context(result.behaviour),
+        "modes": {m.trial_path: m for m in result.behaviour.modes},
+        "ending": ending,
+        "stretches": stretches,
+        "printed": printed(result.tasks),
+        "facts": facts,
         "cell": cell,
         "amount": amount,
         "ratio": ratio,
         "moment": moment,
-        "funnel": funnel,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
         "level": level_text(result.options.level),
     }
-
-
-def funnel(result: AbResult) -> list[tuple[str, str, list[Stage | None]]]:
-    """The stages that either arm knows of, side by side."""
-    known = [{s.name: s for s in e.stages} for e in result.engagement]
-    titles = {s.name: s.title for e in result.engagement for s in e.stages}
-    return [(name, title, [side.get(name) for side in known]) for name, title in titles.items()]
 
 
 def moment(time: datetime | None) -> str:
@@ -96,6 +103,22 @@ def cell(attempt: Attempt) -> tuple[str, str, str]:
     style += " errored" if attempt.errored else ""
     style += " undelivered" if attempt.delivered is False else ""
     return style, sign, "; ".join([text, *marks])
+
+
+def facts(attempt: Attempt) -> list[str]:
+    """What is known of one attempt, in few words; what is not known is left out."""
+    calls = None if attempt.n_tool_calls is None else words.plural(attempt.n_tool_calls, "call")
+    tokens = (amount(attempt.input_tokens, ""), amount(attempt.output_tokens, ""))
+    found = (
+        attempt.status.replace("_", " ") + ("" if attempt.reward is None else f", reward {attempt.reward:g}"),
+        {True: "delivered", False: "not delivered", None: ""}[attempt.delivered]
+        + (f" ({', '.join(attempt.delivery_reasons)})" if attempt.delivery_reasons else ""),
+        f"{calls}, {attempt.n_akm_calls} to akm" if calls and attempt.n_akm_calls is not None else calls,
+        f"{tokens[0]} tokens in, {tokens[1]} out" if attempt.input_tokens is not None else None,
+        None if attempt.cost_usd is None else amount(attempt.cost_usd, "US$"),
+        None if attempt.agent_seconds is None else f"agent {amount(attempt.agent_seconds, 's')}",
+    )
+    return [fact.strip() for fact in found if fact]
 
 
 _BIG: tuple[tuple[float, str], ...] = ((1e6, "M"), (1e4, "k"))

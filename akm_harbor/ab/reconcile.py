@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 
 from akm_harbor.ab.arms import Arm
-from akm_harbor.ab.policies import errored, has_reward
+from akm_harbor.ab.policies import NOT_ATTEMPTS, errored, has_reward
 from akm_harbor.ab.result import Reconciled
 from akm_harbor.stats.passk import arm_pass_k
 from akm_harbor.stats.results import Estimate
 from akm_harbor.tables import read_table
-from akm_harbor.trials.columns import HARBOR_STATS
+from akm_harbor.trials.columns import HARBOR_STATS, TRIALS
 
 BEFORE_026 = "Harbor before 0.26: no reward counts as 0"
 SINCE_026 = "Harbor 0.26: only valid rewards count"
@@ -29,14 +29,29 @@ def reconcile(dataset: Path, arm: Arm, headline: float | None) -> tuple[Reconcil
         arm: the arm's attempts.
         headline: its mean over all its tasks, by the headline's policy.
     """
-    attempts = arm.attempts.assign(job_path=arm.attempts["trial_path"].str.rpartition("/")[0])
-    jobs = {(r, j): rows for (r, j), rows in attempts.groupby(["root", "job_path"], dropna=False)}
+    own = _by_job(arm.attempts)
+    printed = [p for p in read_table(dataset, HARBOR_STATS).to_pylist() if (p["root"], p["job_path"]) in own]
+    whole = _by_job(_attempts_of(dataset, {str(p["job_path"]) for p in printed})) if printed else {}
     out = []
-    for printed in read_table(dataset, HARBOR_STATS).to_pylist():
-        rows = jobs.get((printed["root"], printed["job_path"]))
-        if rows is not None and len(mine := _of_line(rows, str(printed["eval_key"]))):
-            out.append(_row(arm, printed, mine, headline))
+    for line in printed:
+        key, job = str(line["eval_key"]), (line["root"], line["job_path"])
+        mine, everyone = _of_line(own[job], key), _of_line(whole[job], key)
+        if len(mine):
+            out.append(_row(arm, line, mine, everyone if len(everyone) > len(mine) else mine, headline))
     return tuple(out)
+
+
+def _by_job(attempts: pd.DataFrame) -> dict[tuple[Any, Any], pd.DataFrame]:
+    jobs = attempts.assign(job_path=attempts["trial_path"].str.rpartition("/")[0])
+    return dict(iter(jobs.groupby(["root", "job_path"], dropna=False)))
+
+
+def _attempts_of(dataset: Path, jobs: set[str]) -> pd.DataFrame:
+    """All attempts of these jobs, whatever their arm: Harbor's lines do not know arms, only agents."""
+    columns = ["root", "trial_path", "trial_name", "task_name", "arm", "agent_name", "source", "status", "reward"]
+    frame: pd.DataFrame = read_table(dataset, TRIALS, [*columns, "exception_cause"]).to_pandas()
+    frame = frame[frame["trial_path"].str.rpartition("/")[0].isin(jobs) & ~frame["status"].isin(NOT_ATTEMPTS)]
+    return frame.assign(task=frame["task_name"].fillna(frame["trial_name"].str.rpartition("__")[0]))
 
 
 def _of_line(rows: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -46,7 +61,10 @@ def _of_line(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     return rows[agent & source]
 
 
-def _row(arm: Arm, printed: dict[str, Any], rows: pd.DataFrame, headline: float | None) -> Reconciled:
+def _row(
+    arm: Arm, printed: dict[str, Any], mine: pd.DataFrame, rows: pd.DataFrame, headline: float | None
+) -> Reconciled:
+    """One line beside the rules, over all trials that it covers."""
     known = has_reward(rows)
     valid = known & (~errored(rows) | rows["exception_cause"].isin(_KEEPS_REWARD))
     rules = (
@@ -66,7 +84,7 @@ def _row(arm: Arm, printed: dict[str, Any], rows: pd.DataFrame, headline: float 
         rules,
         agrees,
         _pass_k(printed["pass_at_k_json"], rows),
-        _remark(printed, rows, agrees),
+        " ".join([*_together(mine, rows), *_remarks(printed, rows, agrees)]),
     )
 
 
@@ -83,11 +101,19 @@ def _pass_k(text: str | None, rows: pd.DataFrame) -> tuple[tuple[int, float, flo
     return tuple(sorted(out))
 
 
-def _remark(printed: dict[str, Any], rows: pd.DataFrame, agrees: tuple[str, ...]) -> str:
+def _together(mine: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+    """That Harbor's line covers other arms too."""
+    if len(rows) == len(mine):
+        return []
+    names = ", ".join(sorted(str(a) for a in rows["arm"].dropna().unique()))
+    return [f"Harbor's line puts {len(rows)} trials together, of the arms {names}; {len(mine)} are this arm's."]
+
+
+def _remarks(printed: dict[str, Any], rows: pd.DataFrame, agrees: tuple[str, ...]) -> list[str]:
     parts = []
     missing, late = int((~has_reward(rows)).sum()), int((rows["status"] == "scored_with_error").sum())
     if printed["n_trials"] is not None and printed["n_trials"] != len(rows):
-        parts.append(f"Harbor counted {printed['n_trials']} trials, the dataset holds {len(rows)} of this arm.")
+        parts.append(f"Harbor counted {printed['n_trials']} trials, the dataset holds {len(rows)}.")
     if missing:
         parts.append(f"{missing} trials have no reward.")
     if late:
@@ -96,4 +122,4 @@ def _remark(printed: dict[str, Any], rows: pd.DataFrame, agrees: tuple[str, ...]
         parts.append("Harbor printed no mean.")
     elif not agrees:
         parts.append("No rule gives the printed number: its trials are not those found here.")
-    return " ".join(parts)
+    return parts

@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from akm_harbor.ab.result import Attempt, FailedTest, Step, TaskRow
+from akm_harbor.ab.result import FailedTest, Step, TaskRow
 from akm_harbor.tables import Table, read_table
 from akm_harbor.trials.columns import TESTS, TOOL_CALLS
 
@@ -26,14 +26,21 @@ _WRITES = {"write", "edit", "multiedit", "patch", "apply_patch"}
 _OPENS = {"show", "read"}
 
 
-def with_traces(dataset: Path, rows: Sequence[TaskRow], attempts: pd.DataFrame) -> tuple[TaskRow, ...]:
+def with_traces(
+    dataset: Path,
+    rows: Sequence[TaskRow],
+    attempts: pd.DataFrame,
+    deciding: Mapping[str, Collection[int]] | None = None,
+) -> tuple[TaskRow, ...]:
     """Give the attempts their steps and failed tests, until the report's budget is used up.
 
     Args:
         dataset: where the tool calls and tests are.
         rows: the task rows, in the order of the page.
         attempts: both arms' trials, for the collected root of each path.
+        deciding: places among the tool calls that decided how a trial ended, by trial path; they are kept.
     """
+    decided = deciding or {}
     roots = dict(zip(attempts["trial_path"], attempts["root"], strict=True))
     calls, tests = (_of_trials(dataset, table, roots) for table in (TOOL_CALLS, TESTS))
     budget = STEPS_A_REPORT
@@ -45,7 +52,15 @@ def with_traces(dataset: Path, rows: Sequence[TaskRow], attempts: pd.DataFrame) 
             shown = []
             for attempt in side:
                 kept = min(STEPS_A_TRIAL, budget)
-                one = _attempt(attempt, calls.get(attempt.trial_path, []), tests.get(attempt.trial_path, []), kept)
+                path = attempt.trial_path
+                steps = trace(calls.get(path, []))
+                shown_steps = _most_telling(steps, kept, decided.get(path, ()))
+                one = replace(
+                    attempt,
+                    steps=shown_steps,
+                    steps_left_out=len(steps) - len(shown_steps),
+                    failed_tests=_failed(tests.get(path, [])),
+                )
                 budget -= len(one.steps)
                 shown.append(one)
             sides.append(tuple(shown))
@@ -66,22 +81,20 @@ def _of_trials(dataset: Path, table: Table, roots: Mapping[str, str | None]) -> 
     return out
 
 
-def _attempt(attempt: Attempt, calls: list[dict[str, Any]], tests: list[dict[str, Any]], kept: int) -> Attempt:
-    steps = trace(calls)
-    failed = tuple(
+def _failed(tests: Sequence[Mapping[str, Any]]) -> tuple[FailedTest, ...]:
+    """What did not pass, in the verifier's words."""
+    return tuple(
         FailedTest(str(t["name"]), str(t["status"]), _cut(t["message"] or "", 1_000))
         for t in tests
         if t["status"] not in {"passed", "skipped"}
     )[:20]
-    shown = _most_telling(steps, kept)
-    return replace(attempt, steps=shown, steps_left_out=len(steps) - len(shown), failed_tests=failed)
 
 
-def _most_telling(steps: tuple[Step, ...], kept: int) -> tuple[Step, ...]:
-    """Marked steps first, then the earliest, in their own order."""
+def _most_telling(steps: tuple[Step, ...], kept: int, deciding: Collection[int]) -> tuple[Step, ...]:
+    """Deciding and marked steps first, then those that changed a file, then the earliest; in their own order."""
     if len(steps) <= kept:
         return steps
-    chosen = sorted(steps, key=lambda s: (not s.marks, s.index))[:kept]
+    chosen = sorted(steps, key=lambda s: (s.index not in deciding, not s.marks, not s.diff, s.index))[:kept]
     return tuple(sorted(chosen, key=lambda s: s.index))
 
 

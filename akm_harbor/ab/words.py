@@ -7,7 +7,7 @@ from akm_harbor.stats.results import Estimate, NotEstimable, Result
 
 NO_ANSWER = {
     "not-comparable": "These arms cannot be compared as they stand.",
-    "not-delivered": "The treatment did not reach the agent.",
+    "not-delivered": "The treatment did not reach the agent in enough attempts.",
     "unbalanced-errors": "Errors differ too much between the arms to compare them.",
     "undecidable": "Too little data to say anything.",
 }

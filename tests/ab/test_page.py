@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from akm_harbor.ab.analysis import analyse
+from akm_harbor.ab.drilldown import PRINTED_TASKS
 from akm_harbor.ab.page import SECTIONS, amount, cell, ratio, render_page, render_section
 from akm_harbor.report.offline import external_references
 from akm_harbor.stats.results import Estimate, Interval, NotEstimable
@@ -90,6 +91,28 @@ def test_browser_asks_for_nothing_and_runs_nothing(hostile, tmp_path):
     assert width <= 400  # nothing makes a phone scroll sideways
 
 
+@pytest.mark.browser
+def test_paper_shows_what_a_click_opens(tmp_path, arms):
+    from playwright.sync_api import sync_playwright
+
+    rows = [*matrix("a", arms[0]), *matrix("b", arms[1])]
+    page_file = tmp_path / "report.html"
+    page_file.write_text(render_page(analyse(dataset(tmp_path, rows), "a", "b")))
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    shown = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 700, "height": 900})
+        page.goto(page_file.as_uri())
+        for media in ("screen", "print"):
+            page.emulate_media(media=media)
+            script = "[...document.querySelectorAll('article.attempt')].map(a => a.checkVisibility())"
+            shown[media] = page.evaluate(script)
+        browser.close()
+    assert not any(shown["screen"])
+    assert sum(shown["print"]) == 6 * PRINTED_TASKS  # three attempts in each arm
+
+
 def test_sections_stand_alone(tmp_path, arms):
     rows = [*matrix("a", arms[0]), *matrix("b", arms[1])]
     result = analyse(dataset(tmp_path, rows), "a", "b")
@@ -99,6 +122,7 @@ def test_sections_stand_alone(tmp_path, arms):
         assert html.rstrip().endswith("</div>")
     assert "MDE" not in render_section(result, "headline")  # words, not abbreviations
     page = render_page(result)
+    assert "On paper the trials of the 12 tasks" in page
     assert page.index("Before the result") < page.index("a difference of +14.0 points")
     assert "95% interval +4.3 to +23.8; exact sign-flip p = 0.021" in page
 

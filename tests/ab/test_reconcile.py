@@ -3,7 +3,7 @@ import json
 import pytest
 
 from akm_harbor.ab.analysis import analyse
-from akm_harbor.ab.reconcile import BEFORE_026, SINCE_026
+from akm_harbor.ab.reconcile import BEFORE_026, HEADLINE, SINCE_026
 
 from .support import dataset, matrix, trial
 
@@ -46,7 +46,7 @@ def test_the_rule_behind_a_printed_mean_is_found(tmp_path, mean, rule):
 def test_a_number_that_no_rule_gives_is_said_to_be_one(tmp_path):
     (line,) = lines(tmp_path, printed(0.123, n=9))
     assert line.agrees == ()
-    assert "Harbor counted 9 trials, the dataset holds 6 of this arm." in line.remark
+    assert "Harbor counted 9 trials, the dataset holds 6." in line.remark
     assert "No rule gives the printed number" in line.remark
 
 
@@ -58,3 +58,15 @@ def test_pass_at_k_is_recomputed_beside_it(tmp_path):
 
 def test_other_jobs_and_other_agents_are_not_ours(tmp_path):
     assert lines(tmp_path, printed(0.5, job="elsewhere"), printed(0.5, key="oracle__demo__adhoc")) == ()
+
+
+def test_a_line_that_puts_two_arms_together_is_taken_apart(tmp_path):
+    rows = [
+        *matrix("a", [[1, 0], [0, 0]]),
+        *[{**row, "trial_path": f"a/{row['trial_name']}b"} for row in matrix("b", [[1, 1], [1, 0]])],
+    ]
+    (of_a, of_b) = analyse(dataset(tmp_path, rows, harbor_stats=[printed(0.5, n=8)]), "a", "b").reconciled
+    for line in (of_a, of_b):
+        assert set(line.agrees) == {BEFORE_026, SINCE_026}
+        assert line.remark == "Harbor's line puts 8 trials together, of the arms a, b; 4 are this arm's."
+    assert [{r: m for r, m, _ in line.rules}[HEADLINE] for line in (of_a, of_b)] == [0.25, 0.75]

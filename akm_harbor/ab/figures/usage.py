@@ -1,15 +1,19 @@
 """Figures of what an attempt takes: cost against reward, time by phase."""
 
 import math
+from typing import Any
 
 from markupsafe import Markup
 
-from akm_harbor.ab.result import AbResult, Attempt, TaskRow
+from akm_harbor.ab.result import AbResult, Attempt, TaskRow, UsageRow
 from akm_harbor.ab.words import points
-from akm_harbor.report.figures import BASELINE, LINE, SOFT, TREATMENT, figure, to_svg
+from akm_harbor.report.figures import BASELINE, INK, LINE, SOFT, TREATMENT, figure, to_svg
 from akm_harbor.report.text import short
+from akm_harbor.stats.results import Estimate
 
 _AMOUNTS = (("cost_usd", "cost"), ("input_tokens", "input tokens"), ("agent_seconds", "agent time"))
+_USAGE = {"cost_usd": "cost_usd", "input_tokens": "n_input_tokens", "agent_seconds": "agent_seconds"}
+"""An attempt's amount -> the row of the usage table that holds its ratio."""
 
 
 def cost_and_reward(r: AbResult) -> Markup | None:
@@ -17,7 +21,7 @@ def cost_and_reward(r: AbResult) -> Markup | None:
     for name, label in _AMOUNTS:
         pairs = [(x, t) for t in r.tasks if t.difference is not None and (x := _ratio(t, name)) is not None]
         if len(pairs) >= 3:
-            return _cost_and_reward(pairs, label)
+            return _cost_and_reward(r, pairs, label, next((u for u in r.usage if u.name == _USAGE[name]), None))
     return None
 
 
@@ -27,14 +31,28 @@ def _ratio(task: TaskRow, name: str) -> float | None:
     return means[1] / means[0] if min(means) > 0 else None
 
 
-def _cost_and_reward(pairs: list[tuple[float, TaskRow]], label: str) -> Markup:
+def _all_tasks(axes: Any, r: AbResult, bill: UsageRow | None) -> None:
+    """The whole comparison as a diamond with both intervals."""
+    y, x = r.headline.difference, bill.ratio if bill else None
+    if x is None or x.value is None or y.value is None or x.value <= 0:
+        return
+    if isinstance(y, Estimate) and y.interval:
+        ends = [100 * max(y.interval.low, -1.0), 100 * min(y.interval.high, 1.0)]
+        axes.plot([x.value] * 2, ends, color=INK, lw=1.4)
+    if isinstance(x, Estimate) and x.interval and x.interval.low > 0:
+        axes.plot([x.interval.low, x.interval.high], [100 * y.value] * 2, color=INK, lw=1.4)
+    axes.plot(x.value, 100 * y.value, "D", color=INK, ms=7, mec="white", mew=0.8)
+
+
+def _cost_and_reward(r: AbResult, pairs: list[tuple[float, TaskRow]], label: str, bill: UsageRow | None) -> Markup:
     with figure(5.6, 3.4) as (drawn, axes):
         axes.axhline(0, color=SOFT, lw=1)
         axes.axvline(1, color=SOFT, lw=1)
         for x, task in pairs:
             y = 100 * (task.difference or 0.0)
             mark, colour = ("^", TREATMENT) if y > 1e-9 else ("v", BASELINE) if y < -1e-9 else ("o", SOFT)
-            axes.plot(x, y, mark, color=colour, ms=6, alpha=0.7, mec="white", mew=0.5)
+            axes.plot(x, y, mark, color=colour, ms=7, alpha=0.7, mec="white", mew=0.5)
+        _all_tasks(axes, r, bill)
         axes.set_xscale("log")
         reach = max(1.25, *(max(x, 1 / x) for x, _ in pairs)) * 1.1
         axes.set_xlim(1 / reach, reach)

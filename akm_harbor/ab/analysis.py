@@ -83,6 +83,7 @@ def analyse(
     tasks = task_rows(a, b, rule, _families(dataset), options.level)
     deliveries = (delivery(a), delivery(b))
     summaries = summarise(a, rule, options.level), summarise(b, rule, options.level)
+    errors = error_summary(a, b)
     seen = behaviour(dataset, (a, b), rule, options.level)
     inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
     return AbResult(
@@ -105,7 +106,7 @@ def analyse(
         pass_k=pass_rows(*paired, options.level),
         usage=usage_rows(USAGE, inside[0], inside[1], options.level),
         phases=usage_rows(PHASES, inside[0], inside[1], options.level),
-        errors=error_summary(a, b),
+        errors=errors,
         other_methods=other_methods(*paired, options.level),
         equivalence=equivalent(*paired, options.margin, options.level),
         engagement=(engagement(baseline, seen.trials), engagement(treatment, seen.trials)),
@@ -116,8 +117,16 @@ def analyse(
         ),
         leaderboard=(leaderboard(a), leaderboard(b)),
         families=family_rows(tasks, options.level),
-        tasks=with_traces(dataset, tasks, pd.concat([a.attempts, b.attempts])),
-        verdict=verdict(options, headline, checks, deliveries),
+        tasks=with_traces(
+            dataset, tasks, pd.concat([a.attempts, b.attempts]), {m.trial_path: m.calls for m in seen.modes}
+        ),
+        verdict=verdict(
+            options,
+            headline,
+            checks,
+            deliveries,
+            (errors.baseline / len(a.attempts), errors.treatment / len(b.attempts)),
+        ),
         manifest=read_manifest(dataset),
         problems=_problems(dataset, (a, b)),
     )

@@ -164,7 +164,14 @@ def probe(
         raise typer.Exit(1)
 
 
-app.command()(memory_studies.run)
+for command in (
+    memory_studies.run,
+    memory_studies.judge,
+    memory_studies.score,
+    memory_studies.verify,
+    memory_studies.agreement,
+):
+    app.command()(command)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

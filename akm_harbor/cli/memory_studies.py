@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,8 @@ from akm_harbor.cli.memory_data import bar, converted
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from akm_harbor.memory.answer.book import Progress
     from akm_harbor.memory.answer.publish import StudyReport
     from akm_harbor.memory.answer.study import StudyRun
@@ -69,6 +71,174 @@ def run(
         bars.stop()
 
 
+def judge(
+    *,
+    result: Annotated[Path, typer.Argument(help="A study's result, whose answers are judged again.")],
+    config: Config,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset to write.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and price, call nothing.")] = False,
+) -> None:
+    """Judge stored answers again: another judge, prompt or scorer; the reader is not asked.
+
+    Example: `akm-harbor memory judge result -c other-judge.yaml -o rejudged`
+
+    Of the study file scorer, judge, spending and concurrency are used.
+    """
+    from akm_harbor.memory.answer.rejudge import Rejudging
+    from akm_harbor.memory.answer.result import read_study
+    from akm_harbor.memory.answer.spec import load_study
+
+    rejudging = Rejudging(read_study(result), load_study(config), output)
+    line = rejudging.estimate()
+    usd = "unknown" if line.usd is None else f"{line.usd:.4f}"
+    typer.echo(f"{line.calls:,} judge calls to make, {line.known:,} answered before, at most {usd} USD")
+    if dry_run:
+        return
+    with bar("Judging") as progress:
+        try:
+            report = rejudging.execute(progress)
+        finally:
+            rejudging.book.close()
+    _print_report(report)
+    if not report.complete:
+        stopped = report.manifest["stopped"]
+        why = f" ({stopped[0]}: {stopped[1]})" if stopped else ""
+        _aloud(f"akm-harbor: incomplete{why}; run the same command again: no verdict is lost")
+        raise typer.Exit(1)
+
+
+def score(
+    results: Annotated[list[Path], typer.Argument(help="Results of `memory run` or `memory judge`.")],
+    variance: Annotated[
+        bool, typer.Option("--variance", help="Also take the spread apart: questions, reader, judge.")
+    ] = False,
+    types: Annotated[bool, typer.Option("--types", help="Also every category of questions.")] = False,
+) -> None:
+    """Make the table of one result, or of several of one protocol, from their rows; no model.
+
+    Example: `akm-harbor memory score monday tuesday`
+
+    Exit codes: 0 done; 4 the results were made under different protocols, so they do not stand in one table.
+    """
+    from akm_harbor.errors import NotComparableError
+    from akm_harbor.memory.answer.protocol_label import protocol_differences
+    from akm_harbor.memory.answer.result import read_study
+    from akm_harbor.memory.answer.table import score_rows
+
+    read = [read_study(path) for path in results]
+    for budget in sorted(set().union(*(r.manifest["protocols"] for r in read))):
+        protocols = [r.manifest["protocols"][budget] for r in read if budget in r.manifest["protocols"]]
+        differences = protocol_differences(protocols)
+        if differences:
+            raise NotComparableError(
+                f"different protocols do not stand in one table ({budget}):\n  " + "\n  ".join(differences),
+                hint="Score them one by one, or judge the stored answers again under one protocol (memory judge).",
+            )
+    rows, titles = [], []
+    for result in read:
+        made = score_rows(result.trials)
+        rows += made
+        titles += [result.path.name] * len(made)
+        if not result.manifest["complete"]:
+            _aloud(f"{result.path}: incomplete ({result.manifest['statuses']})")
+    print_scores(rows, titles=titles if len(read) > 1 else None, types=types)
+    for result in read:
+        _print_label(result.manifest)
+        if variance:
+            _print_variance(result.trials)
+
+
+def verify(
+    result: Annotated[Path, typer.Argument(help="A result of `memory run` or `memory judge`.")],
+) -> None:
+    """Derive a published result again from its rows and calls, with no model, and name what does not follow.
+
+    Example: `akm-harbor memory verify result`
+
+    Exit codes: 0 everything follows; 1 something does not.
+    """
+    from akm_harbor.memory.answer.result import read_study
+    from akm_harbor.memory.answer.verification import verify as verify_result
+
+    read = read_study(result)
+    found = verify_result(read)
+    for finding in found[:_SHOWN]:
+        typer.echo(str(finding))
+    if found:
+        more = f" (the first {_SHOWN} are shown)" if len(found) > _SHOWN else ""
+        _aloud(f"akm-harbor: {result}: {len(found)} values do not follow from the rows{more}")
+        raise typer.Exit(1)
+    typer.echo(
+        f"{result}: verified: {len(read.trials)} rows, {len(read.calls)} calls, {len(read.scores)} lines of the table"
+    )
+
+
+def agreement(
+    results: Annotated[list[Path], typer.Argument(help="A study and its re-judgements, or one with judge repeats.")],
+) -> None:
+    """Tell how far judges agree on the same answers: Cohen's kappa, Fleiss' kappa, verdicts that decide nothing.
+
+    Example: `akm-harbor memory agreement result rejudged`
+    """
+    from akm_harbor.memory.answer.agreement import agreement as agree
+    from akm_harbor.memory.answer.result import read_study
+
+    found = agree([read_study(path) for path in results])
+    typer.echo(f"{found.n} answers judged by all, {found.left_out} left out")
+    for name, verdicts in found.raters.items():
+        typer.echo(f"  {name}: " + ", ".join(f"{verdict} {n}" for verdict, n in verdicts.items()))
+    for pair in found.pairs:
+        kappa = (
+            "undefined: both always say the same one thing"
+            if pair.kappa is None
+            else f"{pair.kappa:.3f} [{pair.low:.3f}, {pair.high:.3f}]"
+        )
+        typer.echo(f"{pair.a} and {pair.b}: agree on {pair.agreed:.1%}, Cohen's kappa {kappa}")
+        for (a, b), n in sorted(pair.counts.items()):
+            if a != b:
+                typer.echo(f"  {a} and {b}: {n}")
+    if found.fleiss is not None:
+        typer.echo(f"Fleiss' kappa of all: {found.fleiss:.3f}")
+
+
+_SHOWN = 50
+
+
+def _print_label(manifest: "dict[str, Any]") -> None:
+    """The protocol in one line, and what makes it less than it seems."""
+    protocol = next(iter(manifest["protocols"].values()))
+    judge = ", ".join(protocol["judge_served"]) or "none"
+    reader = ", ".join(protocol["reader_served"]) or "none"
+    typer.echo(
+        f"\n{manifest['name']}: {protocol['benchmark']} ({manifest['dataset']['variant']}, {protocol['sample']}), "
+        f"scorer {protocol['scorer']}, reader {reader}, judge {judge}, {protocol['granularity']}, "
+        f"k {protocol['topk']}, category 5 {protocol['category_5']}, prompt {protocol['reader_prompt_sha256'][:12]}, "
+        f"seed {protocol['seed']}, protocol {', '.join(p['id'] for p in manifest['protocols'].values())}"
+    )
+    for gate in manifest["gates"]:
+        if gate["waived"]:
+            typer.echo(f"  WAIVED: {gate['name']}: {gate['detail']}")
+    probe = manifest.get("judge_probe")
+    if probe:
+        rate = probe["false_positive"]
+        typer.echo(
+            f"  the judge accepted {rate['k']} of {rate['n']} made-up wrong answers"
+            + (f" [{rate['low']:.1%}, {rate['high']:.1%}]" if rate["n"] else "")
+            + f", {rate['undecided']} undecided"
+        )
+
+
+def _print_variance(trials: "pd.DataFrame") -> None:
+    from akm_harbor.memory.answer.variance import components
+
+    typer.echo("\n| arm | budget | questions | question | reader | judge | SE by reader and judge | notes |")
+    typer.echo("|---|---|---|---|---|---|---|---|")
+    for one in components(trials):
+        cells = ["-" if v is None else f"{v:.4f}" for v in (one.question, one.reader, one.judge, one.noise_se)]
+        budget = "as-is" if one.budget is None else one.budget
+        typer.echo(f"| {one.arm} | {budget} | {one.questions} | {' | '.join(cells)} | {'; '.join(one.notes)} |")
+
+
 def _execute(study_run: "StudyRun", bars: "_Bars") -> None:
     from akm_harbor.memory.answer.publish import publish
 
@@ -121,21 +291,27 @@ def _print_report(report: "StudyReport") -> None:
     typer.echo(f"\n{report.path}: {report.rows} rows, {spent['usd']:.4f} USD{unknown}")
 
 
-def print_scores(rows: "list[dict[str, object]]", *, titles: "list[str] | None" = None) -> None:
-    """The published table on the screen."""
-    import pandas as pd
+def print_scores(rows: "list[dict[str, Any]]", *, titles: "list[str] | None" = None, types: bool = False) -> None:
+    """The published table on the screen; `types` shows the categories too."""
+    aux = any(row["mean_aux"] is not None for row in rows)
+    columns = ["arm", "budget", "group", "mean", *(["mean_aux"] if aux else []), "n", "asked", "failed", "undecided"]
+    columns += ["low", "high", "se", "ctx_tokens", "usd_per_question"]
+    head = [*(["result"] if titles else []), *columns]
+    typer.echo("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for number, row in enumerate(rows):
+        if types or not row["group"].startswith("type:"):
+            cells = [*([titles[number]] if titles else []), *(_cell(name, row[name]) for name in columns)]
+            typer.echo("| " + " | ".join(cells) + " |")
 
-    from akm_harbor.memory.summary import markdown
 
-    frame = pd.DataFrame(rows)
-    frame["budget"] = ["as-is" if pd.isna(b) else str(int(b)) for b in frame["budget"]]
-    columns = ["arm", "budget", "group", "mean", "n", "asked", "failed", "undecided", "low", "high", "se"]
-    if frame["mean_aux"].notna().any():
-        columns.insert(4, "mean_aux")
-    if titles is not None:
-        frame.insert(0, "result", titles)
-        columns.insert(0, "result")
-    typer.echo(markdown(frame, [*columns, "ctx_tokens", "usd_per_question"]))
+def _cell(column: str, value: object) -> str:
+    if column == "budget":
+        return "as-is" if value is None else str(value)
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if column == "ctx_tokens" else f"{value:.5f}" if "usd" in column else f"{value:.3f}"
 
 
 class _Bars:

@@ -1,6 +1,7 @@
 """Write a study's result: rows, calls, the published table, and a manifest with the whole protocol."""
 
 import dataclasses
+import math
 import platform
 import secrets
 from collections import Counter
@@ -13,6 +14,8 @@ import msgspec
 import pyarrow as pa
 
 import akm_harbor
+from akm_harbor.memory.answer.book import Book
+from akm_harbor.memory.answer.calls import READER
 from akm_harbor.memory.answer.judge_probe import rates
 from akm_harbor.memory.answer.protocol_label import StudyProtocol, retrieval_fields
 from akm_harbor.memory.answer.result import KIND
@@ -61,7 +64,7 @@ def publish(run: StudyRun) -> StudyReport:
         row["protocol_id"] = protocols[budget_name(row["budget"])]["id"]
     trials = TRIALS.from_rows(rows)
     scores = score_table(trials.to_pandas())
-    probed = list(probe_rows(run))
+    probed = list(probe_rows(run.probed))
     statuses = Counter(row["status"] for row in rows)
     complete = set(statuses) <= FINISHED and run.shut is None
     problems = _problems(run, rows, statuses)
@@ -75,7 +78,7 @@ def publish(run: StudyRun) -> StudyReport:
         retrieval = pa.concat_tables([unit.retrieval for unit in run.retrieved.units])
         place = retrieval.schema.get_field_index("run_id")
         writer.write(RETRIEVAL, retrieval.set_column(place, "run_id", pa.array([run_id] * len(retrieval), pa.string())))
-        writer.write(CALLS, CALLS.from_rows(call_rows(run)))
+        writer.write(CALLS, CALLS.from_rows(call_rows(run.book)))
         writer.write(SCORES, scores)
         writer.write(JUDGE_PROBE, JUDGE_PROBE.from_rows(probed))
         writer.write(PROBLEMS, problems.table())
@@ -95,19 +98,20 @@ def _protocol(run: StudyRun, budget: int | None, rows: Sequence[dict[str, Any]])
         category_5=study.category_5,
         seed=study.seed,
         reader_model=study.reader.model,
-        reader_served=_named(rows, "reader_model_served"),
+        reader_served=named(rows, "reader_model_served"),
         reader_prompt_sha256=run.prompt.sha256,
         reader_settings=reader_settings(study.reader),
         scorer=scorer.id,
         scorer_sha=scorer.sha,
         judge_model=study.judge.model if study.judge else None,
-        judge_served=_named(rows, "judge_model_served"),
-        judge_prompt_ids=_named(rows, "judge_prompt_id"),
+        judge_served=named(rows, "judge_model_served"),
+        judge_prompt_ids=named(rows, "judge_prompt_id"),
         judge_settings=run.grader.settings,
     )
 
 
-def _named(rows: Sequence[dict[str, Any]], column: str) -> tuple[str, ...]:
+def named(rows: Sequence[dict[str, Any]], column: str) -> tuple[str, ...]:
+    """The distinct values of a column, sorted."""
     return tuple(sorted({str(row[column]) for row in rows if row.get(column)}))
 
 
@@ -119,8 +123,6 @@ def _manifest(
     probed: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     scorer, book = run.grader.scorer, run.book
-    used = [reply for reply in book.used.values() if reply.answered]
-    prices = {role: [book.price(r) for r in used if (r.role == "reader") == (role == "reader")] for role in _ROLES}
     return {
         "kind": KIND,
         "run_id": run_id,
@@ -136,23 +138,13 @@ def _manifest(
             "id": scorer.id,
             "sha": scorer.sha,
             "aux": scorer.aux,
-            "judge_prompt_ids": list(_named(rows, "judge_prompt_id")),
+            "judge_prompt_ids": list(named(rows, "judge_prompt_id")),
         },
         "prompt": {"name": run.prompt.name, "sha256": run.prompt.sha256},
         "gates": [dataclasses.asdict(gate) for gate in run.gates],
         "waived": [gate.name for gate in run.gates if gate.waived],
         "calls": book.counts(),
-        "spent": {
-            "usd": book.spent(),
-            "reader_usd": sum(p for p in prices["reader"] if p is not None),
-            "judge_usd": sum(p for p in prices["judge"] if p is not None),
-            "cap_usd": run.study.spending.max_usd,
-            "unpriced_calls": sum(p is None for role in _ROLES for p in prices[role]),
-        },
-        "served": {
-            "reader": dict(Counter(r.model_served for r in used if r.role == "reader")),
-            "judge": dict(Counter(r.model_served for r in used if r.role != "reader")),
-        },
+        **money_and_models(book, run.study.spending.max_usd),
         "judge_probe": rates(probed) if probed else None,
         "questions": len({row["question_id"] for row in rows}),
         "seeds": {"names_order_sample": run.study.seed, "reader": run.study.reader.seed},
@@ -160,7 +152,21 @@ def _manifest(
     }
 
 
-_ROLES = ("reader", "judge")
+def money_and_models(book: Book, cap_usd: float | None) -> dict[str, Any]:
+    """What was spent and who answered, over the calls a result rests on."""
+    used = [reply for reply in book.used.values() if reply.answered]
+    parts = {"reader": [r for r in used if r.role == READER], "judge": [r for r in used if r.role != READER]}
+    prices = {role: [book.price(reply) for reply in replies] for role, replies in parts.items()}
+    return {
+        "spent": {
+            "usd": book.spent(),
+            "reader_usd": math.fsum(p for p in prices["reader"] if p is not None),
+            "judge_usd": math.fsum(p for p in prices["judge"] if p is not None),
+            "cap_usd": cap_usd,
+            "unpriced_calls": sum(p is None for found in prices.values() for p in found),
+        },
+        "served": {role: dict(Counter(r.model_served for r in replies)) for role, replies in parts.items()},
+    }
 
 
 def declared(study: Study) -> dict[str, Any]:

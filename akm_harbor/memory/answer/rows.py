@@ -1,13 +1,15 @@
 """Where every outcome lands: the rows of a finished, or stopped, study."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from akm_harbor.memory.answer import failures
+from akm_harbor.memory.answer.book import Book
 from akm_harbor.memory.answer.calls import Reply
 from akm_harbor.memory.answer.grading import Graded, failure_class
+from akm_harbor.memory.answer.judge_probe import Fabricated
 from akm_harbor.memory.answer.retrieved import UnitRows
 from akm_harbor.memory.answer.study import Place, StudyRun, reader_settings
 from akm_harbor.memory.unit import OK
@@ -70,7 +72,7 @@ def _outcome(run: StudyRun, row: Mapping[str, Any], place: Place, judge_repeat: 
     graded = run.graded.get((place, judge_repeat))
     if graded is None:
         return {**read, **_failure(JUDGE_FAILED, failures.STOPPED, "not judged: the run had been stopped")}
-    return {**read, **_judged(run, graded, read)}
+    return {**read, **judged_columns(run.book, graded, read)}
 
 
 def _read(run: StudyRun, reply: Reply) -> dict[str, Any]:
@@ -101,9 +103,9 @@ def _read(run: StudyRun, reply: Reply) -> dict[str, Any]:
     return {**read, "status": OK if (reply.text or "").strip() else EMPTY}
 
 
-def _judged(run: StudyRun, graded: Graded, read: Mapping[str, Any]) -> dict[str, Any]:
+def judged_columns(book: Book, graded: Graded, read: Mapping[str, Any]) -> dict[str, Any]:
     """The judge's columns, and the status as far as the judge decides it."""
-    prices = [run.book.price(reply) for reply in graded.replies]
+    prices = [book.price(reply) for reply in graded.replies]
     judge_usd = None if None in prices else sum(p for p in prices if p is not None)
     counted = [(r.in_tok, r.out_tok) for r in graded.replies]
     known = all(a is not None and b is not None for a, b in counted)
@@ -153,21 +155,21 @@ def replies_of(raw: str | None, calls: Sequence[str]) -> list[str]:
     return [raw] if len(calls) == 1 else [str(text) for text in json.loads(raw)]
 
 
-def call_rows(run: StudyRun) -> Iterator[dict[str, Any]]:
+def call_rows(book: Book) -> Iterator[dict[str, Any]]:
     """Rows of memory_calls: every call that a row of this study rests on, by key."""
-    for key in sorted(run.book.used):
-        reply = run.book.used[key]
+    for key in sorted(book.used):
+        reply = book.used[key]
         if not reply.answered and reply.error_class in failures.NOT_SENT:
             continue
         row = {name: value for name, value in reply.to_json().items() if name not in ("started_at", "ended_at")}
         for name, text in (("started_at", reply.started_at), ("ended_at", reply.ended_at)):
             row[name] = datetime.fromisoformat(text) if text else None
-        yield {**row, "usd": run.book.price(reply)}
+        yield {**row, "usd": book.price(reply)}
 
 
-def probe_rows(run: StudyRun) -> Iterator[dict[str, Any]]:
+def probe_rows(probed: Iterable[tuple[Fabricated, Graded | None]]) -> Iterator[dict[str, Any]]:
     """Rows of memory_judge_probe."""
-    for made, graded in run.probed:
+    for made, graded in probed:
         score = graded.score if graded else None
         reply = graded.replies[0] if graded and graded.replies else None
         yield {

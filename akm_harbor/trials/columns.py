@@ -209,9 +209,7 @@ TESTS = Table(
         Column("root", STRING, "the collected input it lies under"),
         Column("trial_path", STRING, "its directory", required=True),
         Column("index", INT, "0-based order in the file", required=True),
-        Column(
-            "name", STRING, "the test's name", "verifier/ctrf.json:results.tests[].name, details.json:checks[].check"
-        ),
+        Column("name", STRING, "the test's name", "verifier/ctrf.json:results.tests[].name or details.json:checks"),
         Column("status", STRING, "passed, failed, skipped, pending or other"),
         Column("seconds", FLOAT, "duration, seconds"),
         Column("message", STRING, "failure message, secrets redacted, cut at 2,000 characters"),

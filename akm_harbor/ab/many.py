@@ -11,7 +11,7 @@ from akm_harbor.ab.arms import Arm, arm_names, load_trials, select_arm
 from akm_harbor.ab.behaviour import Behaviour, behaviour
 from akm_harbor.ab.comparability import comparability
 from akm_harbor.ab.delivery import delivery
-from akm_harbor.ab.factorial import Cells, Effect, factorial_effects
+from akm_harbor.ab.factorial import INJECTION_BY_TOOLS, Cells, Effect, factorial_effects
 from akm_harbor.ab.instrument import ComplierEffect, complier_effects
 from akm_harbor.ab.policies import NOT_ATTEMPTS, POLICIES, Policy, errored, has_reward, policy
 from akm_harbor.ab.result import Options
@@ -70,6 +70,34 @@ def planned_contrasts(names: Iterable[str]) -> tuple[Planned, ...]:
     """The contrasts of `PLAN` whose arms are there."""
     there = set(names)
     return tuple(p for p in PLAN if {p.arm, p.versus} <= there)
+
+
+def parse_contrast(text: str) -> Planned:
+    """A contrast as one types it, `ARM:VERSUS`.
+
+    Raises:
+        UsageError: not two different names.
+    """
+    arm, _, versus = (part.strip() for part in text.partition(":"))
+    if not arm or not versus or arm == versus:
+        raise UsageError(f"a contrast is written ARM:VERSUS, not {text!r}")
+    return next((p for p in PLAN if (p.arm, p.versus) == (arm, versus)), Planned(arm, versus))
+
+
+def plan_of(dataset: Path, only: Collection[str] = ()) -> tuple[tuple[Planned, ...], Cells | None]:
+    """The part of `PLAN`, and the 2 x 2 design, whose arms the dataset has attempts of.
+
+    Raises:
+        UsageError: not even one contrast can be made.
+    """
+    trials = load_trials(dataset)
+    there = set(arm_names(trials[~trials["status"].isin(NOT_ATTEMPTS)]))
+    there &= set(only) or there
+    plan = planned_contrasts(there)
+    if not plan:
+        wanted = sorted({name for p in PLAN for name in (p.arm, p.versus)})
+        raise UsageError("none of the planned contrasts has both its arms", hint=f"They name {', '.join(wanted)}.")
+    return plan, INJECTION_BY_TOOLS if set(INJECTION_BY_TOOLS) <= there else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def use_of(call: Mapping[str, Any], withheld: Sequence[str] = ()) -> Use | None:
     elif verb:
         kind = "other"
     elif any(event.kind == "write" for event in events):
-        kind = "write"
+        kind, ok = "write", call["status"] != "error"
     else:
         return None
     written = "\n".join(v for v in arguments.values() if isinstance(v, str)) if kind == "write" else ""

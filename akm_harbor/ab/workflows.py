@@ -85,11 +85,15 @@ def _workflows(text: Any) -> list[dict[str, Any]]:
         found = json.loads(text).get("workflows") if isinstance(text, str) else None
     except (ValueError, AttributeError, RecursionError):
         return []
-    return [w for w in found or [] if isinstance(w, dict) and isinstance(w.get("id"), str)]
+    return [w for w in _list(found) if isinstance(w, dict) and isinstance(w.get("id"), str)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _unmet(workflow: dict[str, Any]) -> Iterable[tuple[str, bool, tuple[int, ...], str]]:
-    for item in workflow.get("items") or []:
+    for item in _list(workflow.get("items")):
         if isinstance(item, dict) and item.get("met") is False:
-            steps = tuple(s for s in item.get("steps") or [] if isinstance(s, int))
+            steps = tuple(s for s in _list(item.get("steps")) if isinstance(s, int))
             yield str(item.get("id")), item.get("forbidden") is True, steps, str(item.get("why") or "")

@@ -107,6 +107,16 @@ def arms(
     by: Annotated[str, typer.Option(help="What names an arm, as for `report ab`.")] = "arm",
     policy: Annotated[str, typer.Option(help="How errors count in the headline.")] = "keep-reward",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    contrast: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--contrast", "-c", help="A planned contrast, ARM:VERSUS; may be repeated. Instead of a baseline."
+        ),
+    ] = None,
+    planned: Annotated[
+        bool,
+        typer.Option("--planned", help="The contrasts and the 2 x 2 of arms/eight.yaml, as far as its arms are there."),
+    ] = False,
     factorial: Annotated[
         str | None, typer.Option(help="Four arms with commas: both factors, the first, the second, neither.")
     ] = None,
@@ -114,8 +124,8 @@ def arms(
         bool, typer.Option("--strip-prefix", help="Pair tasks by the part of their names after the last slash.")
     ] = False,
 ) -> None:
-    """Rank all arms under every error policy, and contrast them with a baseline (Holm)."""
-    from akm_harbor.ab.many import compare_arms
+    """Rank all arms under every error policy, and contrast them with a baseline or as planned (Holm)."""
+    from akm_harbor.ab.many import compare_arms, parse_contrast, plan_of
     from akm_harbor.ab.many_page import write_many
     from akm_harbor.ab.run import as_dataset, parse_options
     from akm_harbor.errors import UsageError
@@ -124,5 +134,12 @@ def arms(
     if names is not None and len(names) != 4:
         raise UsageError(f"--factorial takes four arms, not {len(names)}")
     options = parse_options({"by": by, "policy": policy, "level": level, "strip_prefix": strip_prefix})
-    result = compare_arms(as_dataset(inputs, out), options, baseline=baseline, only=arm or (), factorial=names)
+    dataset = as_dataset(inputs, out)
+    contrasts = tuple(map(parse_contrast, contrast or ()))
+    if planned:
+        if contrasts or baseline or by != "arm":
+            raise UsageError("--planned names its contrasts and arms itself", hint="Leave out -b, -c and --by.")
+        contrasts, design = plan_of(dataset, arm or ())
+        names = names or design
+    result = compare_arms(dataset, options, baseline=baseline, only=arm or (), contrasts=contrasts, factorial=names)
     typer.echo(f"{len(result.arms)} arms\npage: {write_many(result, out)}")

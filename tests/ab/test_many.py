@@ -3,12 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from akm_harbor.ab.many import compare_arms
+from akm_harbor.ab.many import PLAN, Planned, compare_arms, parse_contrast, plan_of
 from akm_harbor.ab.many_page import render_many, write_many
 from akm_harbor.ab.result import Options
 from akm_harbor.errors import UsageError
 from akm_harbor.report.offline import external_references
 
+from .eight import ARMS
 from .support import dataset, matrix, trial
 
 
@@ -40,6 +41,42 @@ def test_contrasts_are_the_paired_differences_with_holm(data):
     assert found["akm"].p_holm == pytest.approx(0.021484375)  # two tests, the other one is smaller
     assert found["late"].p_holm == pytest.approx(2 * found["late"].sign_flip.p)
     assert (found["same"].p_holm, found["far"].n_tasks) == (None, 0)
+
+
+def test_planned_contrasts_are_those_and_no_others(data):
+    plan = [Planned("late", "akm", "Is late better?"), Planned("akm", "control")]
+    got = compare_arms(data, contrasts=plan)
+    assert [(c.arm, c.versus, c.question) for c in got.contrasts] == [
+        ("late", "akm", "Is late better?"),
+        ("akm", "control", ""),
+    ]
+    late, akm = got.contrasts
+    assert akm.difference.value == pytest.approx(0.140350877)
+    ps = sorted((late.sign_flip.p, akm.sign_flip.p))
+    assert sorted((late.p_holm, akm.p_holm)) == pytest.approx([2 * ps[0], max(2 * ps[0], ps[1])])
+    assert got.baseline is None
+
+
+def test_the_plan_is_cut_to_the_arms_that_are_there(data, tmp_path):
+    assert plan_of(data) == ((PLAN[0],), None)
+    four = [*matrix("akm", [[1], [0]]), *matrix("control", [[0], [0]])]
+    four += [*matrix("injection-only", [[0], [0]]), *matrix("tools-only", [[1], [0]])]
+    plan, cells = plan_of(dataset(tmp_path / "four", four))
+    assert [(p.arm, p.versus) for p in plan] == [
+        ("akm", "control"), ("tools-only", "control"), ("injection-only", "control"),
+    ]  # fmt: skip
+    assert cells == ("akm", "injection-only", "tools-only", "control")
+    assert {n for p in PLAN for n in (p.arm, p.versus)} == set(ARMS)
+    with pytest.raises(UsageError, match="none of the planned contrasts"):
+        plan_of(data, ["late", "same"])
+
+
+def test_a_contrast_as_typed():
+    assert parse_contrast(" akm : control ") == PLAN[0]
+    assert parse_contrast("a:b") == Planned("a", "b")
+    for bad in ("a", "a:", ":b", "a:a"):
+        with pytest.raises(UsageError, match="ARM:VERSUS"):
+            parse_contrast(bad)
 
 
 def test_factorial_is_by_task(tmp_path):
@@ -76,6 +113,9 @@ def test_hostile_names_are_inert(tmp_path):
         ({"baseline": "contrl"}, "no arm 'contrl'"),
         ({"only": ["amk"]}, "no arm 'amk'"),
         ({"baseline": "none"}, "has no attempt"),
+        ({"contrasts": [Planned("akm", "cntrol")]}, "no arm 'cntrol'"),
+        ({"contrasts": [Planned("akm", "none")]}, "has no attempt"),
+        ({"contrasts": [PLAN[0]], "baseline": "late"}, "exclude each other"),
         ({"factorial": ("akm", "late", "same", "cntrol")}, "no arm 'cntrol'"),
         ({"options": Options(by="submission")}, "no submission has an attempt"),
     ],

@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from akm_harbor.cli.ab_run import Attempts, Cap, Declarations, Model, Pilot, Prices, StudyName, Tokens, predicted
+from akm_harbor.cli.resume import resume
 
 app = typer.Typer(name="arms", help="Job files of studies: render, check, price, resume.", no_args_is_help=True)
+app.command()(resume)
 
 
 @app.command("list", epilog="Example: akm-harbor arms list")

@@ -94,8 +94,7 @@ def simulate(
     for number, scenario in enumerate(scenarios):
         dice = np.random.default_rng([seed, number])
         sums, squares, truth = _studies(scenario, replicates, dice)
-        sizes = np.asarray(scenario.sizes, dtype=np.float64)
-        yield _measure(scenario, sums, squares, truth, sizes, level)
+        yield _measure(scenario, sums, squares, truth, level)
 
 
 def _studies(
@@ -131,9 +130,9 @@ def _measure(
     sums: NDArray[np.float64],
     squares: NDArray[np.float64],
     truth: float,
-    sizes: NDArray[np.float64],
     level: float,
 ) -> Coverage:
+    sizes = np.asarray(scenario.sizes, dtype=np.float64)
     total, count = sizes.sum(), len(sizes)
     mean = sums.sum(axis=1) / total
     residual = sums - mean[:, None] * sizes

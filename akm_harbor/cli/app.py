@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 import akm_harbor
-from akm_harbor.cli import ab, arms, canary, collect, corpus, demo, memory, model, report, sandbox, tables, toolchain
+from akm_harbor.cli import (
+    ab,
+    arms,
+    canary,
+    collect,
+    corpus,
+    demo,
+    memory,
+    model,
+    plan,
+    report,
+    sandbox,
+    tables,
+    toolchain,
+)
 
 app = typer.Typer(
     name="akm-harbor",
@@ -34,6 +48,7 @@ def _main(
 
 app.command()(collect.collect)
 app.command()(demo.demo)
+app.command()(plan.plan)
 app.add_typer(ab.app, name="ab")
 app.add_typer(arms.app, name="arms")
 app.add_typer(canary.app, name="canary")

@@ -37,8 +37,8 @@ class Components:
 
 REFERENCE = Components(
     0.0652,
-    0.0755,
-    0.0755,
+    0.0753,
+    0.0753,
     "72 public Terminal-Bench 2 submissions (89 tasks, at least 5 attempts), pairs of agents on the same model",
     ("Two arms of one agent may be more alike than two agents, so these are on the safe side.",),
 )

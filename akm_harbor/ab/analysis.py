@@ -16,9 +16,9 @@ from akm_harbor.ab.engagement import engagement
 from akm_harbor.ab.errors_by_arm import bounds_rows, error_summary
 from akm_harbor.ab.instrument import complier_effects
 from akm_harbor.ab.leaderboard import leaderboard
-from akm_harbor.ab.policies import POLICIES, Policy, policy, scores
+from akm_harbor.ab.policies import NOT_ATTEMPTS, POLICIES, Policy, policy, scores
 from akm_harbor.ab.reconcile import reconcile
-from akm_harbor.ab.result import AbResult, ArmSummary, Options, PassRow, Planning, PolicyRow
+from akm_harbor.ab.result import AbResult, ArmSummary, Options, PassRow, Placebo, Planning, PolicyRow
 from akm_harbor.ab.sensitivity import equivalent, other_methods
 from akm_harbor.ab.tasks import family_rows, task_rows
 from akm_harbor.ab.trace import with_traces
@@ -36,6 +36,8 @@ from akm_harbor.trials.columns import TASKS
 
 ScoresByTask = dict[str, list[float]]
 _WANTED = (0.05, 0.10, 0.20)
+EMPTY, IRRELEVANT = "empty-bundle", "irrelevant-bundle"
+"""Names of placebo arms: everything but the notes, and notes about something else."""
 
 
 def analyse(
@@ -85,6 +87,7 @@ def analyse(
     summaries = summarise(a, rule, options.level), summarise(b, rule, options.level)
     errors = error_summary(a, b)
     seen = behaviour(dataset, (a, b), rule, options.level)
+    placebos = _placebos(dataset, (baseline, treatment), options, task_names)
     inside = [arm.attempts[arm.attempts["task"].isin(shared)] for arm in (a, b)]
     return AbResult(
         title=f"{treatment} against {baseline}",
@@ -111,7 +114,10 @@ def analyse(
         equivalence=equivalent(*paired, options.margin, options.level),
         engagement=(engagement(baseline, seen.trials), engagement(treatment, seen.trials)),
         behaviour=seen,
-        complier=complier_effects(seen.trials, baseline, treatment, options.level),
+        complier=complier_effects(
+            seen.trials, baseline, treatment, options.level, _without_notes(a, placebos.get(EMPTY), rule, options.level)
+        ),
+        placebos=tuple(Placebo(name, policy_row(arm, b, rule, options.level)) for name, arm in placebos.items()),
         reconciled=tuple(
             line for arm, own in zip((a, b), summaries, strict=True) for line in reconcile(dataset, arm, own.mean.value)
         ),
@@ -130,6 +136,24 @@ def analyse(
         manifest=read_manifest(dataset),
         problems=_problems(dataset, (a, b)),
     )
+
+
+def _placebos(
+    dataset: Path, named: tuple[str, str], options: Options, task_names: Mapping[str, str] | None
+) -> dict[str, Arm]:
+    """The dataset's placebo arms besides the two that are compared."""
+    wanted = [name for name in (EMPTY, IRRELEVANT) if options.by == "arm" and name not in named]
+    arms = {}
+    for name in wanted:
+        trials = load_trials(dataset, task_names, ("arm", (name,)), strip_prefix=options.strip_prefix)
+        if ((trials["arm"] == name) & ~trials["status"].isin(NOT_ATTEMPTS)).any():
+            arms[name] = select_arm(trials, name)
+    return arms
+
+
+def _without_notes(a: Arm, empty: Arm | None, rule: Policy, level: float) -> tuple[str, Result] | None:
+    """What the treatment does without its notes: a check of the complier effect's exclusion restriction."""
+    return None if empty is None else (f"{empty.name} against {a.name}", policy_row(a, empty, rule, level).difference)
 
 
 def at_look(options: Options) -> Options:

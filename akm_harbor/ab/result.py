@@ -211,6 +211,19 @@ class PolicyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Placebo:
+    """The treatment against a placebo arm of the same dataset: is it the notes?
+
+    Attributes:
+        arm: the placebo.
+        row: under the headline's policy; its `baseline` is the placebo's mean.
+    """
+
+    arm: str
+    row: PolicyRow
+
+
+@dataclass(frozen=True, slots=True)
 class BoundsRow:
     """Bounds of the difference for one reading of "missing"."""
 
@@ -446,6 +459,7 @@ class AbResult:
     engagement: tuple[Engagement, ...]
     behaviour: "Behaviour"
     complier: "tuple[ComplierEffect, ...]"
+    placebos: tuple[Placebo, ...]
     reconciled: tuple[Reconciled, ...]
     leaderboard: tuple[Leaderboard, ...]
     families: tuple[FamilyRow, ...]

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from akm_harbor.ab.analysis import analyse
 from akm_harbor.ab.instrument import complier_effects
 from akm_harbor.stats.results import Estimate, Interval, NotEstimable
 
+from .support import dataset, matrix, trial
 from .uses import attempt, lookup, opening, write
 
 TASKS, K = 20, 3
@@ -91,3 +93,18 @@ def test_attempts_that_tell_nothing_are_left_out(trials):
 def test_without_shared_tasks_there_is_nothing():
     got = complier_effects([attempt(lookup(0), arm="akm")], "control", "akm")[0]
     assert (got.n_tasks, got.uptake_baseline, got.effect.reason) == (0, None, "no-task")
+
+
+def test_an_ab_report_has_the_placebos_of_its_dataset(tmp_path):
+    rows = [
+        *matrix("control", [[0], [0], [1], [0]]),
+        *matrix("akm", [[1], [1], [1], [0]], treatment_delivered=True),
+        *matrix("empty-bundle", [[0], [1], [1], [0]]),
+        trial("irrelevant-bundle", "task-00", 0, None, status="install_only"),
+    ]
+    got = analyse(dataset(tmp_path, rows), "control", "akm")
+    (placebo,) = got.placebos
+    assert (placebo.arm, placebo.row.baseline, placebo.row.treatment) == ("empty-bundle", 0.5, 0.75)
+    assert placebo.row.difference.value == 0.25
+    evidence = {a.name: a.evidence for a in got.complier[0].assumptions}["exclusion"]
+    assert "empty-bundle against control: " in evidence

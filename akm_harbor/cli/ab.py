@@ -147,7 +147,7 @@ def calibrate(
         str | None, typer.Option("--treatment", "-t", help="An arm whose headline is taken apart by kind of task.")
     ] = None,
     by: By = "arm",
-    policy: ErrorPolicy = "exclude",
+    policy: ErrorPolicy = "keep-reward",
     level: Level = 0.95,
     low: Annotated[float, typer.Option(help="A control this rarely right leaves room: the guessing line.")] = 0.2,
     high: Annotated[float, typer.Option(help="A control this often right leaves none: the saturation line.")] = 0.8,

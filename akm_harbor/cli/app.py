@@ -12,6 +12,7 @@ from akm_harbor.cli import (
     collect,
     corpus,
     demo,
+    doctor,
     memory,
     model,
     plan,
@@ -48,6 +49,7 @@ def _main(
 
 app.command()(collect.collect)
 app.command()(demo.demo)
+app.command()(doctor.doctor)
 app.command()(plan.plan)
 app.add_typer(ab.app, name="ab")
 app.add_typer(arms.app, name="arms")

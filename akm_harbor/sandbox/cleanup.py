@@ -61,6 +61,16 @@ def sweep(where: Places, *, images: bool = False) -> Swept:
     return Swept(tuple(removed), tuple(running), freed)
 
 
+def abandoned(where: Places) -> list[Path]:
+    """Folders that a sweep would remove: their sandboxes are gone."""
+    found = []
+    for folder, lock in _working_folders(where):
+        with _owner_gone(folder, lock) as gone:
+            if gone:
+                found.append(folder)
+    return found
+
+
 def _working_folders(where: Places) -> list[tuple[Path, Path]]:
     """Folders that belong to a process, each with the file that it holds locked."""
     trials = [(folder, folder / LOCK_NAME) for folder in where.trials.iterdir() if folder.is_dir()]

@@ -46,13 +46,12 @@ class ContractAgent(BaseAgent):  # type: ignore[misc]
 
     @override
     async def setup(self, environment: BaseEnvironment) -> None:
-        return
+        if Path(environment.environment_dir).parent.name == "raise":
+            raise RuntimeError("as planned")
 
     @override
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
         act = instruction.strip().rpartition(" ")[2]
-        if act == "raise":
-            raise RuntimeError("as planned")
         if act == "flaky":
             mark = self._memory / "tried"
             if not mark.exists():
@@ -60,8 +59,9 @@ class ContractAgent(BaseAgent):  # type: ignore[misc]
                 raise RetryError("the first attempt fails, as planned")
             return
         await environment.exec(_COMMANDS[act], env=self.extra_env)
-        context.n_input_tokens, context.n_output_tokens = 11, 7
 
     @override
     def populate_context_post_run(self, context: AgentContext) -> None:
+        # As our own agents do: Harbor asks for this only while the context is empty.
+        context.n_input_tokens, context.n_output_tokens = 11, 7
         (self.logs_dir / "trajectory.json").write_text(json.dumps({"written_by": self.name()}), "utf-8")

@@ -172,7 +172,9 @@ def _rewards(lab: Lab) -> None:
 
 def _errors(lab: Lab) -> None:
     raised = one(lab.main, "raise")
-    expect((raised.reward, raised.exception), (None, "RuntimeError"), "an agent that raised: reward and exception")
+    expect(
+        (raised.reward, raised.exception), (None, "RuntimeError"), "an agent whose set-up raised: reward and exception"
+    )
     slow = one(lab.main, "sleep")
     expect(
         (slow.reward, slow.exception),
@@ -273,8 +275,8 @@ CLAUSES = (
     ),
     Clause(
         "error to reward",
-        "an agent's exception means no verification and no reward; a time-out is verified and keeps both",
-        ("trials.result", "ab.policies"),
+        "an exception in the agent's set-up means no reward; a time-out is verified and keeps both",
+        ("agent.arms", "trials.result", "ab.policies"),
         _errors,
     ),
     Clause(

@@ -42,7 +42,7 @@ _TASKS: dict[str, tuple[str, str, str]] = {
     "no-reward": ("write", "true", ""),
     "empty-reward": ("write", "touch /logs/verifier/reward.txt", ""),
     "bad-json": ("write", "echo '{' > /logs/verifier/reward.json", ""),
-    "raise": ("raise", "echo 1 > /logs/verifier/reward.txt", ""),
+    "raise": ("write", "echo 1 > /logs/verifier/reward.txt", ""),
     "sleep": ("sleep", _SOLVED, "[agent]\ntimeout_sec = 1.0\n"),
     "flaky": ("flaky", "echo 1 > /logs/verifier/reward.txt", ""),
 }
@@ -99,7 +99,8 @@ class Lab:
 
     def __init__(self, folder: Path, python: Path | str = sys.executable) -> None:
         self.folder = folder
-        self.python = str(python)
+        self.python = str(Path(python).absolute())  # not resolved: a venv's python is a link
+        self._ran: dict[str, Ran] = {}
 
     @cached_property
     def version(self) -> str:
@@ -164,8 +165,7 @@ class Lab:
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """What the plugin of the main job was told."""
-        assert self.main
-        file = self.folder / "events.jsonl"
+        file = self.main.parents[1] / "events.jsonl"
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
 
     @cached_property
@@ -176,8 +176,12 @@ class Lab:
         retry = {"max_retries": 1, "include_exceptions": ["RetryError"], "min_wait_sec": 0.0}
         config = self._config("main", [agent], self.tasks, retry=retry, n_concurrent_trials=os.cpu_count() or 1)
         plugin = ("--plugin", _PLUGIN, "--pk", f"file={self.folder / 'events.jsonl'}")
-        ran = self.harbor("run", "-c", config, *plugin)
-        job = self.folder / "jobs" / "main"
+        return self._job("main", config, *plugin)
+
+    def _job(self, name: str, config: str, *more: str) -> Path:
+        if name not in self._ran:
+            self._ran[name] = self.harbor("run", "-c", config, *more)
+        ran, job = self._ran[name], self.folder / "jobs" / name
         if ran.code or not job.is_dir():
             raise ContractError(f"`harbor run` ended with {ran.code}: {last_words(ran)}")
         return job
@@ -187,16 +191,13 @@ class Lab:
         """A job of two tasks, two arms and two attempts, one trial at a time."""
         tasks = self.folder / "small-tasks"
         for name in ("one", "two"):
-            write_task(tasks / name, "write", _SOLVED)
+            if not (tasks / name).exists():
+                write_task(tasks / name, "write", _SOLVED)
         config = self._config("small", [self._agent("a"), self._agent("b")], tasks, n_attempts=2, n_concurrent_trials=1)
-        ran = self.harbor("run", "-c", config)
-        job = self.folder / "jobs" / "small"
-        if ran.code or not job.is_dir():
-            raise ContractError(f"`harbor run` ended with {ran.code}: {last_words(ran)}")
-        return job
+        return self._job("small", config)
 
-    def copy_of_small(self, name: str) -> Path:
-        """The small job to play with, in the place where it was made: Harbor knows a job by its folder."""
+    def fresh_small(self) -> Path:
+        """The small job as it was when done, in the place where it was made: Harbor knows a job by its folder."""
         kept = self.folder / "kept" / "small"
         if not kept.exists():
             shutil.copytree(self.small, kept)

@@ -10,7 +10,7 @@ from akm_harbor.trials.attempts import FILE
 
 
 def _resume(lab: Lab) -> None:
-    job = lab.copy_of_small("resume")
+    job = lab.fresh_small()
     folders = [trial.folder for trial in trials_of(job)]
     unfinished, broken, *kept = folders
     (unfinished / "result.json").unlink()
@@ -34,7 +34,7 @@ def _resume(lab: Lab) -> None:
 
 
 def _refusal(lab: Lab) -> None:
-    job = lab.copy_of_small("refusal")
+    job = lab.fresh_small()
     task = Path(json.loads((job / "config.json").read_text("utf-8"))["datasets"][0]["path"]) / "one"
     (task / "instruction.md").write_text("Act: write\n\nNow.\nwrite", "utf-8")
     before = sorted(trial.folder.name for trial in trials_of(job))
@@ -44,7 +44,7 @@ def _refusal(lab: Lab) -> None:
 
 
 def _filter(lab: Lab) -> None:
-    job = lab.copy_of_small("filter")
+    job = lab.fresh_small()
     trial = trials_of(job)[0]
     info = {"exception_type": "CancelledError", "exception_message": "", "exception_traceback": ""}
     cancelled = {**trial.result, "exception_info": {**info, "occurred_at": trial.result["finished_at"]}}

@@ -96,6 +96,10 @@ def _points(value: float | None) -> str:
     return "no number of" if value is None else f"{100 * value:.1f}"
 
 
+def _attempts(k: int) -> str:
+    return f"{k} attempt{'s' * (k > 1)}"
+
+
 def _sees(one: "Design") -> str:
     return f"sees {_points(one.student)} points (normal formula {_points(one.normal)})"
 
@@ -116,21 +120,21 @@ def _answers(
         found = best(bought)
         head = f"${money[0]:g} at ${money[1]:g} a trial"
         lines = [f"{head}: {one.tasks} tasks x {one.attempts} x 2 arms {_sees(one)}" for one in bought]
-        return [*lines, f"Best of these: {found.tasks} tasks with {found.attempts} attempts."], [found]
+        return [*lines, f"Best of these: {found.tasks} tasks with {_attempts(found.attempts)}."], [found]
     if difference is not None and tasks is not None:
         return _attempts_for(difference, tasks, components, goal)
     if difference is not None:
         needs = [tasks_needed(difference, k, components, goal) for k in ks]
         designs = [design(need.student, need.attempts, components, goal) for need in needs]
         return [
-            f"{100 * difference:g} points with {need.attempts} attempts: {need.student:,} tasks, {one.trials:,} trials"
-            f" (normal formula {need.normal:,} tasks)"
+            f"{100 * difference:g} points with {_attempts(need.attempts)}: {need.student:,} tasks, "
+            f"{one.trials:,} trials (normal formula {need.normal:,} tasks)"
             for need, one in zip(needs, designs, strict=True)
         ], designs
     if tasks is not None:
         designs = [design(tasks, k, components, goal) for k in ks]
         return [
-            f"{d.tasks} tasks with {d.attempts} attempts, {d.trials:,} trials: {_sees(d)}" for d in designs
+            f"{d.tasks} tasks with {_attempts(d.attempts)}, {d.trials:,} trials: {_sees(d)}" for d in designs
         ], designs
     return [], []
 
@@ -146,7 +150,7 @@ def _attempts_for(
         endless = _points(design(tasks, 10**6, components, goal).student)
         return [f"{aim}: no number of attempts is enough; endless ones would see {endless} points."], []
     found = design(tasks, k, components, goal)
-    return [f"{aim}: {k} attempts by each arm, {found.trials:,} trials"], [found]
+    return [f"{aim}: {_attempts(k)} by each arm, {found.trials:,} trials"], [found]
 
 
 def _tables(components: "Components", goal: "Goal", ks: Sequence[int]) -> list[str]:

@@ -10,6 +10,7 @@ app = typer.Typer(help="Make reports: an A/B comparison, or one of the notebooks
 
 @app.command("ab", epilog="Example: akm-harbor report ab dataset --baseline control --treatment akm -o out/")
 def ab(
+    context: typer.Context,
     inputs: Annotated[
         list[Path], typer.Argument(help="A dataset, or job directories (collected into OUT/dataset on the way).")
     ],
@@ -41,12 +42,23 @@ def ab(
     strip_prefix: Annotated[
         bool, typer.Option("--strip-prefix", help="Pair tasks by the part of their names after the last slash.")
     ] = False,
+    max_error_imbalance: Annotated[
+        float, typer.Option(help="Largest difference of the arms' error shares that still gives an answer.")
+    ] = 1.0,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="TOML of verdict rules; options given here go before it.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML here.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Also write a Markdown summary here.")] = None,
 ) -> None:
     """Compare two arms: writes report.html and verdict.json.
 
     Exit code: 0 no regression by the rule, 3 regression, 4 not comparable or not delivered.
     """
+    from akm_harbor.ab import ci
+    from akm_harbor.ab.rules import read_rules
     from akm_harbor.ab.run import report
+    from akm_harbor.report.verdict import write_output
 
     options = {
         "by": by,
@@ -59,11 +71,24 @@ def ab(
         "strict": strict,
         "strip_prefix": strip_prefix,
         "accept": accept or [],
+        "max_error_imbalance": max_error_imbalance,
     }
+    ruled = read_rules(rules) if rules is not None else {}
+    typed = {name for name in options if _typed(context, name)}
+    options |= {name: value for name, value in ruled.items() if name not in typed}
     made = report(inputs, baseline, treatment, out, options=options, task_names=task_names)
+    if junit is not None:
+        write_output(junit, ci.junit(made.result))
+    if markdown is not None:
+        write_output(markdown, ci.markdown(made.result))
     typer.echo(made.summary)
     typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
     raise typer.Exit(made.result.verdict.exit_code)
+
+
+def _typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 @app.command("notebook", epilog="Example: akm-harbor report notebook ab_report -o out/ -p source=jobs/ -p policy=fail")

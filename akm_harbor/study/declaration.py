@@ -77,7 +77,7 @@ class Study:
         baseline: the arm that the others are compared with.
         attempts: attempts of each task by each arm.
         bundle: the bundle of arms that get one, where tasks name none of their own.
-        policy: a scripted model's policy beside the declarations; then no real model is asked.
+        policy: a scripted model's policy, beside the declarations or shipped; then no real model is asked.
         price: overrides the price table.
         agent_timeout_sec: the agent's time limit on every arm; None leaves it to the task.
         n_tasks: how many tasks a registry's dataset has, for planning and pricing.
@@ -219,6 +219,8 @@ def _study(path: Path, name: str, entry: dict[str, Any], arms: Mapping[str, ArmS
     if baseline not in entry["arms"]:
         raise UsageError(f"{where} baseline {baseline!r} is none of its arms", path=path)
     chosen = tuple(arms[arm] for arm in entry["arms"])
+    if "policy" in entry and (path.parent / entry["policy"]).is_file():
+        entry["policy"] = str((path.parent / entry["policy"]).absolute())
     values = {key: entry[key] for key in ("about", "bundle", "policy", "agent_timeout_sec", "n_tasks") if key in entry}
     return Study(
         name=name,

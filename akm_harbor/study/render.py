@@ -199,8 +199,8 @@ def _how_to_run(study: Study) -> list[str]:
         "# or by hand, in the folder that holds tasks/:",
     ]
     if study.policy:
-        port = SCRIPTED_URL.rpartition(":")[2]
-        lines.append(f"#   akm-harbor model serve arms/{study.policy} --port {port}     (in another terminal)")
+        policy, port = Path(study.policy).name, SCRIPTED_URL.rpartition(":")[2]
+        lines.append(f"#   akm-harbor model serve arms/{policy} --port {port}     (in another terminal)")
     return [*lines, f"#   harbor run -c arms/{study.name}.yaml"]
 
 

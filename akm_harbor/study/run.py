@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 import akm_harbor
+from akm_harbor.ab import ci
 from akm_harbor.ab.run import Made, report
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import to_plain, write_output
@@ -245,10 +246,14 @@ def _reports(study: Study, folder: StudyFolder, plan: Plan, watch: Watch) -> lis
     watch.say(f"dataset: {folder.dataset}, {found.n_trials} trials ({statuses})")
     if not found.n_trials:
         raise AkmHarborError("the job holds no trials", path=folder.job, hint=f"See {folder.log}.")
-    return [
-        report([folder.dataset], study.baseline, arm, folder.root / f"{study.baseline}-vs-{arm}", options=plan.options)
-        for arm in study.treatments
-    ]
+    made = []
+    for arm in study.treatments:
+        place = folder.root / f"{study.baseline}-vs-{arm}"
+        one = report([folder.dataset], study.baseline, arm, place, options=plan.options)
+        write_output(place / "junit.xml", ci.junit(one.result))
+        write_output(place / "summary.md", ci.markdown(one.result))
+        made.append(one)
+    return made
 
 
 def _account(study: Study, folder: StudyFolder, manifest: dict[str, Any], plan: Plan, watch: Watch) -> None:

@@ -38,7 +38,7 @@ def serve(study: Study, folder: StudyFolder, port: int) -> ScriptedModel:
     Raises:
         AkmHarborError: its policy is wrong, or the port is taken by somebody else.
     """
-    policy = resource("arms", str(study.policy))
+    policy = resource("arms", str(study.policy))  # an absolute path stays what it is
     return ScriptedModel(policy, port=port, log=folder.requests, taken=list(_played(folder)))
 
 

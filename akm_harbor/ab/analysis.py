@@ -32,7 +32,7 @@ from akm_harbor.stats.power import REFERENCE, difference_components, mde_from_sp
 from akm_harbor.stats.results import Estimate, NotEstimable, Result
 from akm_harbor.stats.signflip import sign_flip_attempts
 from akm_harbor.tables import PROBLEMS, read_manifest, read_table
-from akm_harbor.trials.columns import TASKS
+from akm_harbor.trials.columns import TASKS, TRIALS
 
 ScoresByTask = dict[str, list[float]]
 _WANTED = (0.05, 0.10, 0.20)
@@ -143,6 +143,8 @@ def _placebos(
 ) -> dict[str, Arm]:
     """The dataset's placebo arms besides the two that are compared."""
     wanted = [name for name in (EMPTY, IRRELEVANT) if options.by == "arm" and name not in named]
+    there = set(read_table(dataset, TRIALS, ["arm"])["arm"].unique().to_pylist())
+    wanted = [name for name in wanted if name in there]
     arms = {}
     for name in wanted:
         trials = load_trials(dataset, task_names, ("arm", (name,)), strip_prefix=options.strip_prefix)

@@ -132,8 +132,7 @@ def _checked(archive: Path, infos: list[zipfile.ZipInfo]) -> list[zipfile.ZipInf
         if name in seen:
             raise _refuse(archive, f"member {name!r} is there twice")
         seen.add(name)
-        mode = info.external_attr >> 16
-        if mode and not stat.S_ISREG(mode):
+        if stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG}:
             raise _refuse(archive, f"member {name!r} is not a plain file but a link or a device")
         if info.flag_bits & 0x1:
             raise _refuse(archive, f"member {name!r} is encrypted")

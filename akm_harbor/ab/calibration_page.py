@@ -153,7 +153,7 @@ def task_figure(r: Calibration) -> Markup | None:
         axes.set_xlabel(f"pass rate of {short(r.baseline, 30)}, percent", color=INK)
         axes.grid(axis="x", color=LINE, lw=0.6)
         axes.tick_params(axis="y", length=0)
-        axes.legend(loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=4, fontsize=9, columnspacing=1, handlelength=1)
+        drawn.legend(loc="outside upper right", ncols=4, fontsize=9, columnspacing=1, handlelength=1, borderaxespad=0.2)
         said = "; ".join(f"{t.task}: {t.verdict}, {span(t.rate)}" for t in shown)
         return to_svg(drawn, "Pass rate of the control by task", said)
 

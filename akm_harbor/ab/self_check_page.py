@@ -117,7 +117,7 @@ def drawing(found: SelfCheck) -> Markup:
     """Measured error rates beside the promised one."""
     alpha = 100 * (1 - found.options.level)
     rows = [(c.title, c.result) for c in found.checks if isinstance(c.result, Measured)]
-    with figure(5.6, 1.15 + 0.42 * len(rows)) as (drawn, axes):
+    with figure(5.6, 1.4 + 0.42 * len(rows)) as (drawn, axes):
         axes.axvspan(0, TOLERATED * alpha, color="#eef1f4", lw=0)
         axes.axvline(alpha, color=SOFT, lw=1)
         reach = 2.2 * alpha
@@ -137,6 +137,6 @@ def drawing(found: SelfCheck) -> Markup:
         axes.set_xlabel("draws in which it errs, percent (line: promised)", color=INK)
         axes.grid(axis="x", color=LINE, lw=0.6)
         axes.tick_params(axis="y", length=0)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, fontsize=9, borderaxespad=0.2)
+        drawn.legend(loc="outside upper right", fontsize=9, borderaxespad=0.2)
         said = "; ".join(f"{title}: interval {rate(m.interval_wrong)}, test {rate(m.exact_wrong)}" for title, m in rows)
         return to_svg(drawn, "Measured error rates", said)

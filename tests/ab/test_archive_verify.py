@@ -113,7 +113,7 @@ def test_an_untouched_archive_agrees(good):
 
 @pytest.mark.parametrize("sealed", [True, False])
 def test_one_reward_altered(alter, sealed):
-    found = verify(alter({TRIALS: cell("reward", 0, 1.0)}, sealed=sealed))
+    found = verify(alter({TRIALS: cell("reward", 0, 0.0)}, sealed=sealed))
     assert found.exit_code == 3
     assert ("verdict.json", "headline.difference.value") in names(found)
     assert ("verdict.json", "headline.difference.interval.low") in names(found)
@@ -487,7 +487,7 @@ def test_command_line(monkeypatch, capsys, tmp_path, arms, alter):
     code, told, _ = run(monkeypatch, capsys, "ab", "verify", out)
     assert (code, told.startswith("Agrees")) == (0, True)
     report = tmp_path / "found.json"
-    bad = alter({TRIALS: cell("reward", 0, 1.0)})
+    bad = alter({TRIALS: cell("reward", 0, 0.0)})
     code, told, _ = run(monkeypatch, capsys, "ab", "verify", bad, "--json", report)
     assert code == 3
     assert "headline.difference.value" in told

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from akm_harbor.ab.use import Key, TrialUse, rows_by_trial, use_of
+from akm_harbor.ab.use import Key, TrialUse, rows_by_trial, use_of, worked
 from akm_harbor.trials.akm_calls import READ, bare_ref
 from akm_harbor.trials.columns import AKM_USAGE, MODEL_REQUESTS, PLUGIN_EVENTS, TOOL_CALLS
 
@@ -184,10 +184,10 @@ def _absent(calls: Rows, ledger: str) -> Iterable[_Line]:
 def _same_call(call: Mapping[str, Any], event: Mapping[str, Any]) -> Iterable[_Line]:
     if event["tool"] and event["tool"] != call["tool"]:
         yield _line(call, "tool-differs", ("tool_calls", str(call["tool"])), ("plugin_events", str(event["tool"])))
-    ran = None if call["status"] is None else call["status"] != "error"
-    worked = None if event["status"] is None else event["status"] not in _FAILED
-    if None not in {ran, worked} and ran is not worked:
-        yield _line(call, "status-differs", ("tool_calls", call["status"]), ("plugin_events", event["status"]))
+    ran = worked(call)
+    if event["status"] is not None and call["status"] is not None and ran is (event["status"] in _FAILED):
+        says = ("tool_calls", "worked" if ran else "failed"), ("plugin_events", event["status"])
+        yield _line(call, "status-differs", *says)
     asked = {bare_ref(ref) for ref in call["akm_refs"] or ()}
     noted = {bare_ref(ref) for ref in event["refs"] or ()}
     if call["akm_verb"] == "show" and noted and not asked & noted:

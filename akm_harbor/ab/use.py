@@ -21,7 +21,7 @@ from akm_harbor.ab.policies import Policy, scores
 from akm_harbor.tables import Table, read_table
 from akm_harbor.trials.akm_calls import READ, bare_ref
 from akm_harbor.trials.columns import MODEL_REQUESTS, TASKS, TOOL_CALLS
-from akm_harbor.verify.events import events_of_call
+from akm_harbor.verify.events import Event, events_of_call
 from akm_harbor.verify.trajectory import Call
 
 type Kind = Literal["lookup", "open", "write", "other"]
@@ -255,8 +255,8 @@ def use_of(call: Mapping[str, Any], withheld: Sequence[str] = ()) -> Use | None:
     arguments = _arguments(call["arguments_json"])
     text = call["arguments_json"] or ""
     tool, verb = str(call["tool"]), call["akm_verb"] or ""
-    events = events_of_call(Call(call["step_id"] or 0, 0, tool, arguments, call["output_head"]))
-    ok = all(event.ok for event in events) and call["status"] != "error" and not call["error"]
+    events = _events(call, arguments)
+    ok = worked(call, events)
     refs = tuple(dict.fromkeys(bare_ref(ref) for ref in call["akm_refs"] or ()))
     kind: Kind
     if verb in {"search", "curate"} or (verb == READ and not any(ref in text for ref in refs)):
@@ -286,6 +286,16 @@ def use_of(call: Mapping[str, Any], withheld: Sequence[str] = ()) -> Use | None:
         ok,
         words,
     )
+
+
+def worked(call: Mapping[str, Any], events: Sequence[Event] | None = None) -> bool:
+    """Whether a call did what it was to do: opencode calls a tool "completed" also when akm refused."""
+    told = _events(call, _arguments(call["arguments_json"])) if events is None else events
+    return all(event.ok for event in told) and call["status"] != "error" and not call["error"]
+
+
+def _events(call: Mapping[str, Any], arguments: dict[str, Any]) -> list[Event]:
+    return events_of_call(Call(call["step_id"] or 0, 0, str(call["tool"]), arguments, call["output_head"]))
 
 
 def _arguments(text: str | None) -> dict[str, Any]:

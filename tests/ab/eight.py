@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from akm_harbor.ab.behaviour import Behaviour
 from akm_harbor.sandbox.model.conversation import Conversation, drawn
 from akm_harbor.sandbox.model.policy_file import load_policy
 
@@ -115,3 +116,13 @@ class Scripted:
             for arm in ARMS
             for task, folder in TASKS.items()
         }
+
+
+def observed(seen: Behaviour) -> dict[tuple[str, str], Counter[Truth]]:
+    """The same table from an analysis of trials."""
+    table: dict[tuple[str, str], Counter[Truth]] = {}
+    for trial, mode in zip(seen.trials, seen.modes, strict=True):
+        reward = -1 if trial.score is None else int(trial.score)
+        told = Truth(reward, mode.mode, bool(trial.called), trial.found, trial.opened, trial.wrote)
+        table.setdefault((trial.arm, trial.task.rpartition("/")[2]), Counter())[told] += 1
+    return table

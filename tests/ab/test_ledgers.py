@@ -127,6 +127,12 @@ def test_the_call_is_named_with_its_step(agreeing):
         # no probe, no printed stream
         lambda r: r.update(requests=[]),
         lambda r: [c.update(status=None) for c in r["calls"]],
+        # opencode calls it completed, but what came back says that akm refused
+        lambda r: (
+            r["calls"].append(call(3, "akm_feedback", output_head='{"ok":false,"error":"no akm"}')),
+            r["requests"][0]["tools"].append("akm_feedback"),
+            r["events"].append(event(4, 3, "akm_feedback", status="failed")),
+        ),
         # other events of the same call
         lambda r: r["events"].append(event(4, 1, "akm_show", event="tool_ref_observed")),
     ],

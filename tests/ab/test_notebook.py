@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -51,19 +52,34 @@ def test_default_parameters_show_the_sample(expected, tmp_path):
     assert all(any(f'show(made, "{name}")' in c.source for c in shown) for name in ("headline", *SECTIONS))
 
 
-def test_papermill_command_line_with_plain_strings(expected, tmp_path):
-    given = {"source": str(SAMPLE), "level": "0.95", "strict": "False", "margin": "0", "out": str(tmp_path / "o")}
+def lines_of(*command, folder):
+    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, cwd=folder)
+    return done.stdout
+
+
+def test_jupyter_papermill_and_the_command_line_give_the_same_numbers(expected, tmp_path):
+    """One verdict.json each: the notebook as somebody runs it in JupyterLab, papermill with text, the command."""
+    notebook = resource("notebooks", "ab_report.ipynb")
+    by_hand = nbformat.read(notebook, as_version=4)
+    (parameters,) = (c for c in by_hand.cells if "parameters" in c.metadata.get("tags", []))
+    parameters.source += f"\nsource = {str(SAMPLE)!r}\nout = {str(tmp_path / 'lab')!r}"
+    nbformat.write(by_hand, tmp_path / "mine.ipynb")
+    python = [sys.executable, "-m"]
+    lines_of(*python, "jupyter", "execute", "--inplace", tmp_path / "mine.ipynb", folder=tmp_path)
+    given = {"source": SAMPLE, "level": "0.95", "strict": "False", "margin": "0", "out": tmp_path / "papermill"}
     raw = [part for name, value in given.items() for part in ("-r", name, value)]
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        resource("notebooks", "ab_report.ipynb"),
-        tmp_path / "out.ipynb",
-        *raw,
-    ]
-    subprocess.run([str(c) for c in command], check=True, capture_output=True, cwd=tmp_path)
-    assert numbers(tmp_path / "o") == expected
+    lines_of(*python, "papermill", notebook, tmp_path / "out.ipynb", *raw, folder=tmp_path)
+    arms = ["--baseline", "pre-opencode", "--treatment", "akm-opencode"]
+    command = Path(sys.executable).with_name("akm-harbor")
+    printed = lines_of(command, "report", "ab", SAMPLE, *arms, "-o", tmp_path / "cli", folder=tmp_path)
+    assert {name: numbers(tmp_path / name) == expected for name in ("lab", "papermill", "cli")} == {
+        "lab": True,
+        "papermill": True,
+        "cli": True,
+    }
+    assert "a difference of +4.2 points" in printed
+    outputs = nbformat.read(tmp_path / "mine.ipynb", as_version=4).cells
+    assert any("a difference of +4.2 points" in str(c.get("outputs")) for c in outputs)
 
 
 def test_bad_arm_fails_in_the_notebook_with_the_same_message(tmp_path):

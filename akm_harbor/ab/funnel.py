@@ -29,12 +29,12 @@ STAGES: tuple[tuple[str, str, Callable[[TrialUse], bool | None]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """Where the gold asset stood at an attempt's first look into the bundle.
+    """Where the gold asset stood at an attempt's first look-up.
 
     Attributes:
-        n_looked: attempts that looked, on tasks that name a gold asset.
+        n_looked: attempts with a look-up, on tasks that name a gold asset.
         ranks: 1-based rank -> attempts.
-        absent: attempts whose first look did not bring it.
+        absent: attempts whose first look-up did not bring it.
         median: median rank, an absent asset counted as below every rank; None if half or more had it absent.
     """
 
@@ -110,7 +110,7 @@ def funnels(trials: Iterable[TrialUse]) -> tuple[Funnel, ...]:
 
 
 def _first_look(trials: list[TrialUse]) -> FirstLook:
-    looks = [t.first_look for t in trials if t.gold]
+    looks = [t.first_lookup for t in trials if t.gold]
     ranks = [look.gold_rank if look.answered else None for look in looks if look is not None]
     found = Counter(r for r in ranks if r is not None)
     absent = ranks.count(None)

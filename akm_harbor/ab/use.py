@@ -145,9 +145,9 @@ class TrialUse:
         return tuple(u for u in later if u.step is None or u.step != opening.step)
 
     @property
-    def first_look(self) -> Use | None:
-        """The first look into the bundle."""
-        return next(iter(self.looks), None)
+    def first_lookup(self) -> Use | None:
+        """The first search, curate or listing; an asset that was opened straight away has no rank."""
+        return next((u for u in self.uses if u.kind == "lookup"), None)
 
     @property
     def _gold_known(self) -> bool:

@@ -7,6 +7,7 @@ A third of the kills hits the whole process group, a third `ab run` alone, a thi
 import argparse
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--per-run", type=int, default=1, help="kills of one run before it may end")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--study", nargs="+", default=["demo"])
+    parser.add_argument("--study", type=shlex.split, default=["demo"], help="study and options of `ab run`")
     parser.add_argument("--work", type=Path)
     arguments = parser.parse_args()
     work = arguments.work or Path(tempfile.mkdtemp(prefix="kill-study-"))

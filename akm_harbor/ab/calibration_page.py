@@ -32,6 +32,7 @@ _LOOK: dict[Class, tuple[str, str]] = {
     "unknown": ("o", SOFT),
 }
 _MOST_ROWS = 120
+_Row = tuple[str, float | None, tuple[float, float] | None, str]
 
 
 def render_calibration(result: Calibration) -> str:
@@ -65,6 +66,7 @@ def _context(result: Calibration) -> dict[str, Any]:
         "level": level_text(result.options.level),
         "missed": chance_to_miss(result.lines.low, result.attempts[0]),
         "span": span,
+        "labels": labels(result),
         "task_figure": task_figure(result),
         "composition_figure": composition_figure,
         "manifest": json.dumps(result.manifest, indent=2, ensure_ascii=False),
@@ -95,13 +97,20 @@ def composition_sentence(r: Calibration) -> str:
         return "No treatment arm was named, so there is no headline to take apart."
     if not r.compositions:
         return "The dataset says nothing of these tasks' kinds, so the headline cannot be taken apart."
-    widest = max(r.compositions, key=lambda c: c.any_mix[1] - c.any_mix[0])
+    # a kind with one task differs by that task's luck: kinds of several tasks come first
+    widest = max(r.compositions, key=lambda c: (min(p.n_tasks for p in c.parts) > 1, c.any_mix[1] - c.any_mix[0]))
     low, high = widest.any_mix
     return (
         f"{r.treatment} against {r.baseline}: {words.points(r.headline.value)} points on these tasks. By "
         f"{GROUPING_TITLES[widest.grouping]}, the kinds differ most: another mix of the same kinds gives anything "
         f"from {words.points(low)} to {words.points(high)} points, equal weights {words.points(widest.equal.value)}."
     )
+
+
+def labels(r: Calibration) -> dict[str, str]:
+    """Task -> its name without what stands before the last slash, where that is still unique."""
+    ends = {t.task: t.task.rpartition("/")[2] for t in r.tasks}
+    return ends if len(set(ends.values())) == len(ends) else {t: t for t in ends}
 
 
 def summary(r: Calibration) -> str:
@@ -147,7 +156,8 @@ def task_figure(r: Calibration) -> Markup | None:
         for verdict, (mark, colour) in _LOOK.items():
             if any(t.verdict == verdict for t in shown):
                 axes.plot([], [], mark, color=colour, ms=6, label=verdict)
-        axes.set_yticks(range(len(shown)), [short(t.task, 34) for t in reversed(shown)], fontsize=9)
+        names = labels(r)
+        axes.set_yticks(range(len(shown)), [short(names[t.task], 34) for t in reversed(shown)], fontsize=9)
         axes.set_ylim(-0.7, len(shown) - 0.3)
         axes.set_xlim(-2, 102)
         axes.set_xlabel(f"pass rate of {short(r.baseline, 30)}, percent", color=INK)
@@ -167,29 +177,34 @@ def _draw(axes: Any, y: int, task: Task) -> None:
 
 def composition_figure(r: Calibration, c: Composition) -> Markup:
     """The difference by kind, beside the headline and its reweightings."""
-    rows: list[tuple[str, float | None, Interval | None, str]] = [
-        (f"{short(p.name, 26)} ({p.n_tasks})", p.difference.value, _interval(p.difference), "part") for p in c.parts
+    rows: list[_Row] = [
+        (f"{short(p.name, 26)} ({p.n_tasks})", p.difference.value, _ends(p.difference), "part") for p in c.parts
     ]
-    rows.append(("headline: by number of tasks", c.headline.value, _interval(c.headline), "whole"))
-    rows.append(("equal weight for every kind", c.equal.value, _interval(c.equal), "whole"))
-    with figure(5.6, 0.85 + 0.28 * (len(rows) + 1 + bool(c.left_out))) as (drawn, axes):
+    rows.append(("headline: by number of tasks", c.headline.value, _ends(c.headline), "whole"))
+    rows.append(("equal weight for every kind", c.equal.value, _ends(c.equal), "whole"))
+    rows.append(("any mix of these kinds", None, c.any_mix, "range"))
+    if c.left_out:
+        rows.append(("one kind left out", None, c.left_out, "range"))
+    with figure(5.6, 0.85 + 0.28 * len(rows)) as (drawn, axes):
         axes.axvline(0, color=SOFT, lw=1)
-        ranges = [("any mix of these kinds", c.any_mix)] + ([("one kind left out", c.left_out)] if c.left_out else [])
-        for y, (name, ends) in enumerate(reversed(ranges)):
-            axes.plot([100 * ends[0], 100 * ends[1]], [y, y], color=SOFT, lw=5, alpha=0.5, solid_capstyle="butt")
-            rows.append((name, None, None, "range"))
-        for y, (_, value, inside, kind) in enumerate(reversed(rows[: len(rows) - len(ranges)]), start=len(ranges)):
-            colour = TREATMENT if kind == "whole" else INK
-            if inside is not None:
-                ends = max(100 * inside.low, -100), min(100 * inside.high, 100)
-                axes.plot(ends, [y, y], color=colour, lw=2 if kind == "whole" else 1.3)
+        for y, (_, value, ends, kind) in enumerate(reversed(rows)):
+            colour, width, size = {"part": (INK, 1.3, 5), "whole": (TREATMENT, 2, 6), "range": (SOFT, 5, 0)}[kind]
+            if ends is not None:
+                shown = [100 * max(ends[0], -1.0), 100 * min(ends[1], 1.0)]
+                alpha = 0.5 if kind == "range" else 1
+                axes.plot(shown, [y, y], color=colour, lw=width, alpha=alpha, solid_capstyle="butt")
             if value is not None:
-                axes.plot(100 * value, y, "D" if kind == "whole" else "o", color=colour, ms=6 if kind == "whole" else 5)
+                axes.plot(100 * value, y, "D" if kind == "whole" else "o", color=colour, ms=size)
         axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
         axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.set_xlim(-102, 102)
         axes.set_xlabel("difference, percentage points (right: treatment better)")
         axes.grid(axis="x", color=LINE, lw=0.6)
         axes.tick_params(axis="y", length=0)
-        said = "; ".join(f"{name}: {words.points(value)}" for name, value, *_ in rows if value is not None)
+        said = "; ".join(f"{n}: {words.points(v) if v is not None else _between(e or (0, 0))}" for n, v, e, _ in rows)
         return to_svg(drawn, f"Headline of {short(str(r.treatment), 40)} by {c.grouping}", said)
+
+
+def _ends(result: Result) -> tuple[float, float] | None:
+    inside = _interval(result)
+    return None if inside is None else (inside.low, inside.high)

@@ -188,9 +188,11 @@ def by_task(arm: Arm, rule: Policy, *, delivered: bool = False) -> ScoresByTask:
     attempts = arm.attempts
     if delivered:
         attempts = attempts[[verdict_of(v) is not False for v in attempts["treatment_delivered"]]]
-    score = scores(attempts, rule)
-    kept = score.notna()
-    return {str(t): list(s) for t, s in score[kept].groupby(attempts["task"][kept], sort=True)}
+    found: ScoresByTask = {}
+    for task, score in zip(attempts["task"].to_numpy(), scores(attempts, rule).to_numpy(), strict=True):
+        if score == score:  # noqa: PLR0124  (a policy leaves out by NaN)
+            found.setdefault(str(task), []).append(float(score))
+    return dict(sorted(found.items()))
 
 
 def policy_row(

@@ -107,8 +107,11 @@ def _setting(setting: _Setting, a: pd.DataFrame, b: pd.DataFrame) -> Check:
 
 
 def _by_task(attempts: pd.DataFrame, column: str) -> dict[str, frozenset[str]]:
-    known = attempts.dropna(subset=[column])
-    return {str(t): frozenset(str(v) for v in rows) for t, rows in known.groupby("task")[column].unique().items()}
+    found: dict[str, set[str]] = {}
+    for task, value in zip(attempts["task"].to_numpy(), attempts[column].array, strict=True):
+        if not pd.isna(value):
+            found.setdefault(str(task), set()).add(str(value))
+    return {task: frozenset(values) for task, values in found.items()}
 
 
 def _task_timeouts(setting: _Setting, a: pd.DataFrame, b: pd.DataFrame) -> Check:

@@ -77,7 +77,7 @@ def test_gold_and_ids_stay_out_of_the_container(made):
             seen, metadata = inside(task), read_task(task).metadata
             question = json.loads((task / "tests/question.json").read_text())
             assert question["question_id"] == metadata["question_id"]
-            for secret in ("answer_q", "filler_", "sharegpt", "has_answer", "gold", metadata["bundle"]):
+            for secret in ("answer_q", "filler_", "sharegpt", "has_answer", "gold_ref", metadata["bundle"]):
                 assert secret not in seen
             if name == "longmemeval":
                 assert f"{metadata['question_id']}_" not in seen

@@ -171,10 +171,10 @@ def differences(rows: pd.DataFrame, baseline: str, level: float) -> list[Differe
         other = tables.get((baseline, budget))
         if arm == baseline or other is None:
             continue
-        both = table.join(other[["score"]], rsuffix="_baseline", how="inner")
+        both = table.join(other[["score"]].rename(columns={"score": "score_baseline"}), how="inner")
         delta = both["score"] - both["score_baseline"]
         for group in (ALL, *sorted(both["qtype"].dropna().unique())):
-            mine = both["qtype"].notna() | True if group == ALL else both["qtype"] == group
+            mine = both["score"].notna() if group == ALL else both["qtype"] == group
             part, histories = delta[mine], both.loc[mine, "instance_id"].tolist()
             value = clustered_mean(part.to_numpy(), histories, level, estimand=_DIFFERENCE)
             better, worse = int((part > 0).sum()), int((part < 0).sum())

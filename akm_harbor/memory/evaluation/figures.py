@@ -17,7 +17,7 @@ from akm_harbor.stats.results import Estimate, Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH = 6.4
+_WIDTH = 5.6
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
@@ -111,7 +111,8 @@ def by_type(panel: PanelResult, budget: int | None) -> Markup:
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.6, len(types) - 0.4)
         axes.set_xlabel("mean score")
-        drawn.legend(loc="outside lower center", ncols=3, fontsize=8)
+        if axes.get_legend_handles_labels()[0]:
+            drawn.legend(loc="outside lower center", ncols=3, fontsize=8)
         said = "; ".join(
             f"{arm}, {group}: {s.value.value:.3f}"
             for (arm, group), s in table.items()

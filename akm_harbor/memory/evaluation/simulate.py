@@ -7,6 +7,7 @@ the true differences over all histories there could be.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +105,19 @@ def _studies(
     shape = (replicates, len(scenario.sizes))
     limit = scenario.disagree
     own = np.clip(scenario.difference + scenario.spread * _effects(scenario.shape, shape, dice), -limit, limit)
-    # Clipping moves the mean a little: the truth is that of the clipped distribution.
-    many = _effects(scenario.shape, (2_000_000,), np.random.default_rng(1))
-    truth = float(np.clip(scenario.difference + scenario.spread * many, -limit, limit).mean())
+    truth = _truth(scenario)
     sizes = np.broadcast_to(np.asarray(scenario.sizes), shape)
     better = dice.binomial(sizes, (limit + own) / 2)
     rest = (limit - own) / 2 / (1 - (limit + own) / 2)
     worse = dice.binomial(sizes - better, np.clip(rest, 0, 1))
     return (better - worse).astype(np.float64), (better + worse).astype(np.float64), truth
+
+
+@cache
+def _truth(scenario: Scenario) -> float:
+    """The true mean difference: clipping to what is possible moves it a little."""
+    many = _effects(scenario.shape, (2_000_000,), np.random.default_rng(1))
+    return float(np.clip(scenario.difference + scenario.spread * many, -scenario.disagree, scenario.disagree).mean())
 
 
 def _effects(kind: str, shape: tuple[int, ...], dice: np.random.Generator) -> NDArray[np.float64]:

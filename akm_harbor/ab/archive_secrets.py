@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from akm_harbor.ab.words import plural
 from akm_harbor.tables.redact import REDACTED, is_secret_name, redact_text, redact_value
 from akm_harbor.tables.redacted import redacted
 
@@ -165,10 +166,10 @@ def leaks_in_table(name: str, table: pa.Table) -> list[str]:
     """Where a table still holds a secret, in any text column, those that are joined by included."""
     secrets = Cleaner(dict.fromkeys(secret_values(), REDACTED))
     clean = secrets.table(table, ())
-    return [
-        f"table {name}, column {column}, row {row}"
-        for column, one, two in zip(table.column_names, table.columns, clean.columns, strict=True)
-        if one is not two and not one.equals(two)
-        for row, (a, b) in enumerate(zip(one.to_pylist(), two.to_pylist(), strict=True))
-        if a != b
-    ]
+    found = []
+    for column, one, two in zip(table.column_names, table.columns, clean.columns, strict=True):
+        if one is not two and not one.equals(two):
+            pairs = enumerate(zip(one.to_pylist(), two.to_pylist(), strict=True))
+            rows = [row for row, (a, b) in pairs if a != b]
+            found.append(f"table {name}, column {column} ({plural(len(rows), 'row')}, the first is row {rows[0]})")
+    return found

@@ -136,7 +136,7 @@ def test_a_secret_in_a_name_stops_the_export(tmp_path, arms):
     data = dataset(tmp_path, [*matrix("control", arms[0]), *matrix(KEY, arms[1])])
     with pytest.raises(AkmHarborError, match="looks like a secret") as told:
         export([data], "control", KEY, tmp_path / "out.zip")
-    assert "table trials, column arm" in str(told.value)
+    assert "table trials, column arm (57 rows, the first is row 57)" in str(told.value)
     assert KEY not in str(told.value)
     assert not (tmp_path / "out.zip").exists()
 
@@ -145,7 +145,7 @@ def test_leaks_are_located_not_repeated(monkeypatch):
     monkeypatch.setenv("X_TOKEN", "value-of-a-secret-1")
     assert leaks_in_text("page", f"fine\nnot {KEY}\nnor value-of-a-secret-1") == ["page, line 2", "page, line 3"]
     rows = PROBLEMS.from_rows([{"path": "a"}, {"path": "b", "detail": KEY}])
-    assert leaks_in_table("problems", rows) == ["table problems, column detail, row 1"]
+    assert leaks_in_table("problems", rows) == ["table problems, column detail (1 row, the first is row 1)"]
 
 
 def test_two_roots_of_one_name_stay_apart():

@@ -132,7 +132,7 @@ def _assumptions(
         Assumption(
             "assignment",
             "Attempts differ between the arms only by what the arm was given: every task is run by both.",
-            uneven == 0,
+            True if uneven == 0 else None,  # attempts that do not count may have been lost to the treatment
             f"{uneven} of {len(counts[1])} tasks have another number of counting attempts in the baseline.",
         ),
         Assumption(

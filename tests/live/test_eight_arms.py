@@ -146,6 +146,23 @@ def test_the_contrasts(many: ManyArms, truth: dict[tuple[str, str], Counter[Trut
     assert effects["interaction"] == pytest.approx(both - injection - tools + neither)
 
 
+def test_the_complier_effect(many: ManyArms, truth: dict[tuple[str, str], Counter[Truth]]) -> None:
+    def share(arm: str, what: str) -> float:
+        cells = [truth[arm, folder] for folder in TASKS.values()]
+        return sum(int(getattr(t, what)) * n for cell in cells for t, n in cell.items()) / (len(TASKS) * ATTEMPTS)
+
+    for effect in many.complier:
+        assert (effect.uptake_baseline, effect.uptake_treatment) == (0.0, pytest.approx(share("akm", effect.uptake)))
+        gain = share("akm", "reward") - share("control", "reward")
+        assert effect.effect.value == pytest.approx(gain / share("akm", effect.uptake))
+        assert {a.name: a.holds for a in effect.assumptions} == {
+            "assignment": True,
+            "relevance": True,
+            "monotonicity": True,
+            "exclusion": None,
+        }
+
+
 def test_the_attribution(many: ManyArms, truth: dict[tuple[str, str], Counter[Truth]]) -> None:
     seen = many.behaviour
     assert seen is not None

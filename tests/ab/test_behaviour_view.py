@@ -118,3 +118,14 @@ def test_many_calls_are_not_all_listed(data):
     mode = analyse(data, "a", "b").behaviour.modes[0]
     _, why = ending(dataclasses.replace(mode, calls=tuple(range(20))))
     assert why.endswith("Decided in calls 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ….")
+
+
+def test_placebos_stand_beside_the_funnel(tmp_path):
+    rows = [
+        *matrix("control", [[0, 0], [0, 1]], tools_offered=False),
+        *matrix("akm", [[1, 1], [0, 1]], tools_offered=True, treatment_delivered=True),
+        *matrix("empty-bundle", [[0, 0], [0, 1]], tools_offered=True),
+    ]
+    page = render_page(analyse(dataset(tmp_path, rows), "control", "akm"))
+    assert "Against placebos" in page
+    assert "<td>empty-bundle</td>" in page

@@ -1,6 +1,7 @@
 """Before the difference: what this design could have seen, and what it would take to see less."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import optimize, stats
@@ -146,6 +147,7 @@ def _normal_factor(alpha: float, power: float) -> float:
     return float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power))
 
 
+@lru_cache(maxsize=1024)  # the same for every variance: a table of designs asks again and again
 def _student_factor(n: int, alpha: float, power: float) -> float:
     """Noncentrality at which a two-sided one-sample t test of n tasks has the power.
 

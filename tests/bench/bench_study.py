@@ -1,4 +1,4 @@
-"""Arms, plan and price: how long a person waits, and how near a small pilot's price comes. Prints name, measured, target, ok."""
+"""Arms, plan and price: how long a person waits, how near a small pilot's price comes."""
 
 import json
 import shutil

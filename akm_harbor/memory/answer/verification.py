@@ -14,7 +14,7 @@ from akm_harbor.memory.answer.judge_probe import rates
 from akm_harbor.memory.answer.protocol_label import labelled
 from akm_harbor.memory.answer.result import StudyResult
 from akm_harbor.memory.answer.rows import EMPTY, FINISHED, REFUSED, UNDECIDED, replies_of
-from akm_harbor.memory.answer.scoring import Score, Scorer, in_order, replay
+from akm_harbor.memory.answer.scoring import Score, Scorer, in_order, replay, verdict
 from akm_harbor.memory.answer.spec import budget_name
 from akm_harbor.memory.answer.study import task_of
 from akm_harbor.memory.answer.table import score_rows
@@ -225,6 +225,15 @@ def _all_there(manifest: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> I
 
 def _probe(result: StudyResult) -> Iterator[Finding]:
     rows = _records(result.probe)
+    said = {str(call["key"]): call["text"] for call in _records(result.calls)}
+    for row in rows:
+        name = f"memory_judge_probe: {row['question_id']}, {row['kind']}"
+        if row["call"] is not None and row["call"] not in said:
+            yield Finding(name, "call", row["call"], "a call in memory_calls")
+        elif row["call"] is not None and row["judge_raw"] != said[row["call"]]:
+            yield Finding(name, "judge_raw", row["judge_raw"], said[row["call"]])
+        if row["judge_raw"] is not None and row["verdict"] != verdict(row["judge_raw"]):
+            yield Finding(name, "verdict", row["verdict"], verdict(row["judge_raw"]))
     derived = rates(rows) if rows else None
     stored = result.manifest.get("judge_probe")
     if json.dumps(stored, sort_keys=True) != json.dumps(derived, sort_keys=True):

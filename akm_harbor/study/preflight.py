@@ -10,6 +10,8 @@ from akm_harbor.sandbox.cleanup import sweep
 from akm_harbor.sandbox.places import places
 from akm_harbor.study.check import check_job
 from akm_harbor.study.declaration import Study
+from akm_harbor.study.doctor import Wanted
+from akm_harbor.study.doctor_tools import model_key
 from akm_harbor.study.render import Job
 
 _DOCKER_SECONDS = 30
@@ -36,7 +38,21 @@ def preflight(study: Study, job: Job) -> list[str]:
         raise UsageError(f"{study.name} is played by a scripted model, which only the sandbox can reach")
     elif study.environment == "docker":
         lines += _docker()
+    if not study.policy:
+        lines += _model_key(study)
     return lines
+
+
+def _model_key(study: Study) -> list[str]:
+    """The key of the model's provider, unless the study sets that provider up itself."""
+    provider = study.model.partition("/")[0]
+    if provider in study.opencode_config.get("provider", {}):
+        return []
+    findings = list(model_key(Wanted(model=study.model)))
+    for finding in findings:
+        if finding.status == "fail":
+            raise AkmHarborError(f"{finding.name}: {finding.detail}", hint=finding.remedy or None)
+    return [f"{finding.name}: {finding.detail}" for finding in findings]
 
 
 def _sandbox() -> list[str]:

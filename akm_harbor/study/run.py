@@ -16,7 +16,7 @@ from akm_harbor.ab.run import Made, report
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import to_plain, write_output
 from akm_harbor.resources import data_root
-from akm_harbor.study import scripted
+from akm_harbor.study import resume, scripted
 from akm_harbor.study.cost import Prediction, actual_cost, compare, describe, require_below
 from akm_harbor.study.declaration import Study
 from akm_harbor.study.folder import StudyFolder
@@ -210,8 +210,7 @@ def _run_trials(study: Study, folder: StudyFolder, manifest: dict[str, Any], loc
         watch.say(f"mended: {line}")
     if before or lost:
         watch.say(f"going on: {before} trials are done, {len(lost)} were interrupted and run again")
-    resumes = (folder.job / "config.json").is_file()
-    arguments = ["job", "resume", "-p", str(folder.job)] if resumes else ["run", "-c", str(folder.job_file)]
+    arguments = _resume_arguments(folder) or ["run", "-c", str(folder.job_file)]
     run = {"at": _now(), "command": plain_line(arguments), "done_before": before, "interrupted": lost, "mended": mended}
     manifest["runs"].append({**run, "ended": None})
     folder.write(manifest)
@@ -235,6 +234,22 @@ def _run_trials(study: Study, folder: StudyFolder, manifest: dict[str, Any], loc
         folder.write(manifest)
         if study.environment == "sandbox":
             sweep_sandbox()
+
+
+def _resume_arguments(folder: StudyFolder) -> list[str]:
+    """How Harbor goes on with the job, after its lost trials were recorded; empty for a job that never began.
+
+    Raises:
+        AkmHarborError: something is in the way, e.g. a task that changed; nothing was deleted.
+    """
+    if not (folder.job / "config.json").is_file():
+        return []
+    found = resume.preview(folder.job)
+    if found.blockers:
+        lines = "\n  ".join(found.blockers)
+        raise AkmHarborError(f"cannot go on, and nothing was deleted:\n  {lines}", path=folder.job)
+    resume.record_doomed(found)
+    return resume.resume_command(found)
 
 
 # Results

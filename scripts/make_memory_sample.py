@@ -1,3 +1,4 @@
+# ruff: noqa: INP001, S311
 """Make notebooks/sample/memory: a made-up data set, read by a stub that is no model.
 
     python scripts/make_memory_sample.py
@@ -25,10 +26,68 @@ from pathlib import Path
 import yaml
 
 OUT = Path(__file__).resolve().parents[1] / "notebooks" / "sample" / "memory"
-NAMES = "Ada Bruno Carla Dario Edda Falk Greta Hugo Ilse Jonas Klara Levin Mona Nils Olga Pavel Rosa Sven Tilda Udo".split()
-PLACES = "Aalborg Bruges Cadiz Delft Essen Faro Ghent Hull Imola Jena Kiel Lugo Malmo Nancy Oulu Porto Riga Sibiu Turku Ulm".split()
-THINGS = "oboe kayak loom anvil telescope accordion beehive kiln sextant harp unicycle lathe banjo easel tandem".split()
-CREATURES = "hedgehog parrot tortoise spaniel canary goat ferret goldfish donkey heron".split()
+NAMES = [
+    "Ada",
+    "Bruno",
+    "Carla",
+    "Dario",
+    "Edda",
+    "Falk",
+    "Greta",
+    "Hugo",
+    "Ilse",
+    "Jonas",
+    "Klara",
+    "Levin",
+    "Mona",
+    "Nils",
+    "Olga",
+    "Pavel",
+    "Rosa",
+    "Sven",
+    "Tilda",
+    "Udo",
+]
+PLACES = [
+    "Aalborg",
+    "Bruges",
+    "Cadiz",
+    "Delft",
+    "Essen",
+    "Faro",
+    "Ghent",
+    "Hull",
+    "Imola",
+    "Jena",
+    "Kiel",
+    "Lugo",
+    "Malmo",
+    "Nancy",
+    "Oulu",
+    "Porto",
+    "Riga",
+    "Sibiu",
+    "Turku",
+    "Ulm",
+]
+THINGS = [
+    "oboe",
+    "kayak",
+    "loom",
+    "anvil",
+    "telescope",
+    "accordion",
+    "beehive",
+    "kiln",
+    "sextant",
+    "harp",
+    "unicycle",
+    "lathe",
+    "banjo",
+    "easel",
+    "tandem",
+]
+CREATURES = ["hedgehog", "parrot", "tortoise", "spaniel", "canary", "goat", "ferret", "goldfish", "donkey", "heron"]
 TALK = [
     "The tram was late again this morning.", "I slept badly, the neighbours are building something.",
     "Shall we try the soup place on Friday?", "My umbrella did not survive the wind.",
@@ -40,7 +99,9 @@ CHANCE = {"1": 0.55, "2": 0.70, "3": 0.45, "4": 0.90, "5": 0.75}
 GUESS = 0.06
 ABSTAINS = "No information available"
 QUESTION = re.compile(r"\nQuestion: (.*)\nAnswer:$", re.DOTALL)
-JUDGED = re.compile(r"\n\nQuestion: (.*?)\n\n[^\n]*?: (.*?)\n\nAnswer to be judged: (.*?)\n\nReply with one word", re.DOTALL)
+JUDGED = re.compile(
+    r"\n\nQuestion: (.*?)\n\n[^\n]*?: (.*?)\n\nAnswer to be judged: (.*?)\n\nReply with one word", re.DOTALL
+)
 
 
 def dialogue(number, dice):
@@ -51,9 +112,7 @@ def dialogue(number, dice):
     facts = {}
     for place, month in enumerate(months, start=1):
         day = dice.randint(2, 27)
-        turns = []
-        for n in range(1, 9):
-            turns.append({"speaker": (a, b)[n % 2], "dia_id": f"D{place}:{n}", "text": dice.choice(TALK)})
+        turns = [{"speaker": (a, b)[n % 2], "dia_id": f"D{place}:{n}", "text": dice.choice(TALK)} for n in range(1, 9)]
         sessions.append((f"10:{dice.randint(10, 59)} am on {day} {month}, 2024", turns))
         facts[place] = (day, month)
 
@@ -104,7 +163,8 @@ class Stub:
         self.known = {}
         self.asked = Counter()
         for record in data:
-            texts = {t["dia_id"]: t["text"] for k, v in record["conversation"].items() if isinstance(v, list) for t in v}
+            sessions = [part for part in record["conversation"].values() if isinstance(part, list)]
+            texts = {turn["dia_id"]: turn["text"] for session in sessions for turn in session}
             for qa in record["qa"]:
                 gold = ABSTAINS if qa["category"] == 5 else str(qa["answer"]).split(";")[0]
                 key = (record["sample_id"], qa["question"])
@@ -113,6 +173,7 @@ class Stub:
                 )
 
     def say(self, prompt):
+        """What reader or judge answer; another time another answer."""
         self.asked[prompt] += 1
         seed = hashlib.sha256(f"{self.asked[prompt]}/{prompt}".encode()).digest()
         dice = random.Random(seed)
@@ -184,7 +245,9 @@ def main():
         probe = ["probe", "--data", "made-up.json", *arms, "-g", "turn", "-o", "probe"]
         subprocess.run([*command, *probe], cwd=work, env=env, check=True)
         studies = {
-            "f1": {"name": "made-up questions, stub reader", "scorer": {"name": "locomo-f1"}, "budgets": ["as-is", 400]},
+            "f1": {
+                "name": "made-up questions, stub reader", "scorer": {"name": "locomo-f1"}, "budgets": ["as-is", 400],
+            },
             "judged": {
                 "name": "the same, judged by a stub", "scorer": {"name": "akm-harbor-judge"}, "judge": judge,
                 "arms": ["none", "oracle", "bm25", "grep"],

@@ -72,6 +72,7 @@ class PanelResult:
         audit: None where no audit of this data is known.
         judge_probe: rates of the judge's errors on made-up answers, None without a judge or a probe.
         incomplete: why a study stopped early; empty: it did not.
+        palette: every arm on the page, in one order: an arm looks the same on every chart.
     """
 
     panel: Panel
@@ -82,6 +83,7 @@ class PanelResult:
     audit: Audit | None
     judge_probe: Mapping[str, Any] | None
     incomplete: tuple[str, ...]
+    palette: tuple[str, ...]
 
     @property
     def arms(self) -> list[str]:
@@ -151,17 +153,19 @@ def analyse(sources: Sources, options: Options) -> MemoryResult:
     everywhere = dict.fromkeys(arm for panel in found for arm in panel.rows["arm"])
     if options.baseline and options.baseline not in everywhere:
         raise UsageError(f"no arm {options.baseline!r}", hint=f"There are {', '.join(everywhere)}.")
+    retrieved = curves(sources.probes)
+    palette = tuple(dict.fromkeys([*everywhere, *(curve.arm for curve in retrieved)]))
     return MemoryResult(
-        tuple(_panel(panel, options) for panel in found),
+        tuple(_panel(panel, options, palette) for panel in found),
         tuple(refusals),
-        tuple(curves(sources.probes)),
+        tuple(retrieved),
         tuple(simulate(SCENARIOS, options.replicates)),
         tuple(simulate(HARD, options.replicates, seed=1)),
         options,
     )
 
 
-def _panel(panel: Panel, options: Options) -> PanelResult:
+def _panel(panel: Panel, options: Options, palette: tuple[str, ...]) -> PanelResult:
     rows = panel.rows
     arms = list(dict.fromkeys(rows["arm"]))
     baseline = choose_baseline(arms, options.baseline if options.baseline in arms else "")
@@ -177,6 +181,7 @@ def _panel(panel: Panel, options: Options) -> PanelResult:
         _audit(panel, scored),
         probes[0] if probes else None,
         tuple(stopped),
+        palette,
     )
 
 

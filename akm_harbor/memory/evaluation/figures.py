@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from akm_harbor.memory.evaluation.accuracy import ALL, CEILING, FLOOR, Score
 from akm_harbor.memory.evaluation.analysis import MemoryResult, PanelResult
-from akm_harbor.memory.evaluation.retrieval import Curve
 from akm_harbor.memory.evaluation.simulate import CHOSEN, CR1, NAIVE, Coverage
 from akm_harbor.report.figures import INK, LINE, SERIES, SOFT, figure, to_svg
 from akm_harbor.report.text import short
@@ -64,7 +63,7 @@ def overall(panel: PanelResult) -> Markup:
             inside = _interval(row.value)
             if inside:
                 axes.plot(inside, (place, place), color=INK, lw=1.4, solid_capstyle="butt")
-            axes.plot(row.value.value, place, ms=6, ls="", **_style(panel.arms, row.arm))
+            axes.plot(row.value.value, place, ms=6, ls="", **_style(panel.palette, row.arm))
         axes.set_yticks(range(len(rows)), [_named(r, panel) for r in reversed(rows)])
         _ends(axes, panel.floor, panel.ceiling, vertical=True)
         if panel.audit is not None:
@@ -101,7 +100,7 @@ def by_type(panel: PanelResult, budget: int | None) -> Markup:
                     continue
                 at = place + 0.4 - step * (i + 0.5)
                 inside = _interval(score.value)
-                style = _style(panel.arms, arm)
+                style = _style(panel.palette, arm)
                 if inside:
                     low, high = max(inside[0], 0), min(inside[1], 1)
                     axes.plot((low, high), (at, at), color=style["color"], lw=1.1)
@@ -136,7 +135,7 @@ def against(panel: PanelResult, what: str) -> Markup | None:
             mine = sorted(((x, s) for s, x in points if s.arm == arm), key=lambda pair: pair[0])
             if not mine:
                 continue
-            style = _style(panel.arms, arm)
+            style = _style(panel.palette, arm)
             axes.plot(
                 [x for x, _ in mine],
                 [s.value.value or 0.0 for _, s in mine],
@@ -189,7 +188,7 @@ def differences(panel: PanelResult) -> Markup | None:
             inside = _interval(row.value)
             if inside:
                 axes.plot(inside, (place, place), color=INK, lw=1.4)
-            axes.plot(row.value.value, place, ls="", ms=6, **_style(panel.arms, row.arm))
+            axes.plot(row.value.value, place, ls="", ms=6, **_style(panel.palette, row.arm))
         labels = [
             short(r.arm, 34)
             + ("" if len(panel.budgets) == 1 else ", as is" if r.budget is None else f", {r.budget:,} tokens")
@@ -206,10 +205,10 @@ def differences(panel: PanelResult) -> Markup | None:
         return to_svg(drawn, f"Paired differences, panel {panel.panel.number}", said)
 
 
-def retrieval(curves: Sequence[Curve], benchmark: str, granularity: str) -> Markup:
+def retrieval(result: MemoryResult, benchmark: str, granularity: str) -> Markup:
     """Share of questions whose whole evidence is among the first k, by arm."""
-    mine = [c for c in curves if (c.benchmark, c.granularity) == (benchmark, granularity)]
-    arms = [c.arm for c in mine]
+    mine = [c for c in result.curves if (c.benchmark, c.granularity) == (benchmark, granularity)]
+    palette = result.panels[0].palette
     with figure(_WIDTH, 3.2) as (drawn, axes):
         for curve in mine:
             ks, values = [p[0] for p in curve.points], [p[1] for p in curve.points]
@@ -217,7 +216,7 @@ def retrieval(curves: Sequence[Curve], benchmark: str, granularity: str) -> Mark
             style = (
                 {"color": SOFT, "ls": (0, (6, 3)) if curve.arm == CEILING else (0, (1, 2))}
                 if end
-                else _style(arms, curve.arm)
+                else _style(palette, curve.arm)
             )
             axes.plot(ks, values, lw=1.2, ms=5, label=short(curve.arm, 30), **style)
         ks = sorted({p[0] for c in mine for p in c.points})

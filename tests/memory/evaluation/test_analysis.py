@@ -130,8 +130,7 @@ def test_another_protocol_is_kept_apart_with_the_reason(tmp_path, change):
     (refusal,) = shown.refusals
     assert (refusal.first, refusal.second) == (1, 2)
     assert [reason.partition(":")[0] for reason in refusal.reasons] == list(change)
-    html = render_page(shown)
-    assert "not comparable, because" in html
+    assert "not comparable, because" in render_section(shown, "protocol")
     assert verdict(shown)["comparable"] is False
 
 

@@ -68,7 +68,7 @@ def _context(result: AbResult) -> dict[str, Any]:
         "a": result.baseline.name,
         "b": result.treatment.name,
         **behaviour_context(result.behaviour),
-        "modes": {m.trial_path: m for m in result.behaviour.modes},
+        "modes": {m.trial_path: m for m in result.behaviour.modes} if "endings" in there else {},
         "ending": ending,
         "stretches": stretches,
         "printed": printed(result.tasks),

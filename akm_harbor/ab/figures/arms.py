@@ -21,21 +21,17 @@ def contrast_plot(r: ManyArms) -> Markup:
     labels = [short(f"{c.arm} against {c.versus}" if c.question else c.arm, 38) for c in rows]
     clear = [c.p_holm is not None and c.p_holm <= 0.05 for c in rows]
     marks = [("D" if sure else "o", TREATMENT if sure else INK) for sure in clear]
-    about = f"difference from {short(r.baseline, 40)}" if r.baseline else "difference"
-    return _forest([c.difference for c in rows], labels, marks, f"{about}, percentage points", "Contrasts of arms")
+    return _forest([c.difference for c in rows], labels, marks, "Contrasts of arms")
 
 
 def factorial_plot(r: ManyArms) -> Markup:
     """The effects of a 2 x 2 design: main effects, interaction, and each factor at each level of the other."""
     rows = r.factorial
     marks = [(_SHAPES[e.kind], TREATMENT if e.kind == "main" else INK) for e in rows]
-    axis = "percentage points"
-    return _forest([e.result for e in rows], [short(e.name, 44) for e in rows], marks, axis, "Effects of two factors")
+    return _forest([e.result for e in rows], [short(e.name, 44) for e in rows], marks, "Effects of two factors")
 
 
-def _forest(
-    results: Sequence[Result], labels: Sequence[str], marks: Sequence[tuple[str, str]], axis: str, title: str
-) -> Markup:
+def _forest(results: Sequence[Result], labels: Sequence[str], marks: Sequence[tuple[str, str]], title: str) -> Markup:
     """One row a result, the first on top."""
     with figure(5.6, 0.9 + 0.28 * len(results)) as (drawn, axes):
         axes.axvline(0, color=SOFT, lw=1)
@@ -47,7 +43,7 @@ def _forest(
             axes.plot(100 * (result.value or 0.0), y, shape, color=colour, ms=6)
         axes.set_yticks(range(len(results)), labels)
         axes.set_ylim(len(results) - 0.3, -0.7)
-        axes.set_xlabel(axis)
+        axes.set_xlabel("points")
         axes.grid(axis="x", color=LINE, lw=0.6)
         axes.tick_params(axis="y", length=0)
         said = "; ".join(f"{label}: {points(r.value)}" for label, r in zip(labels, results, strict=True))

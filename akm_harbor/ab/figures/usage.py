@@ -56,7 +56,8 @@ def _cost_and_reward(r: AbResult, pairs: list[tuple[float, TaskRow]], label: str
         axes.set_xscale("log")
         reach = max(1.25, *(max(x, 1 / x) for x, _ in pairs)) * 1.1
         axes.set_xlim(1 / reach, reach)
-        ticks = [t for t in (0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10) if 1 / reach <= t <= reach]
+        near = (0.8, 1, 1.25) if reach < 3 else (1,)
+        ticks = [t for t in (0.1, 0.2, 0.5, *near, 2, 5, 10) if 1 / reach <= t <= reach]
         axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
         axes.set_xticks([], minor=True)
         axes.set_ylim(-108, 108)

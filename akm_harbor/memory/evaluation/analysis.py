@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from akm_harbor.errors import UsageError
+from akm_harbor.memory.answer.variance import Components, components
 from akm_harbor.memory.evaluation.accuracy import ALL, CEILING, FLOOR, Difference, Score, choose_baseline
 from akm_harbor.memory.evaluation.accuracy import differences as paired
 from akm_harbor.memory.evaluation.accuracy import scores as score_cells
@@ -12,7 +13,6 @@ from akm_harbor.memory.evaluation.panels import Panel, Refusal, panels
 from akm_harbor.memory.evaluation.retrieval import Curve, curves
 from akm_harbor.memory.evaluation.simulate import HARD, SCENARIOS, Coverage, simulate
 from akm_harbor.memory.evaluation.sources import Sources
-from akm_harbor.memory.evaluation.variance import Components, components
 from akm_harbor.stats.results import Estimate
 
 

@@ -10,7 +10,6 @@ from akm_harbor.memory.evaluation.analysis import Options, analyse
 from akm_harbor.memory.evaluation.page import SECTIONS, leader, render_page, render_section
 from akm_harbor.memory.evaluation.panels import panels, shared_protocol
 from akm_harbor.memory.evaluation.sources import Sources, gather
-from akm_harbor.memory.evaluation.variance import components
 from akm_harbor.memory.evaluation.verdict import verdict
 from akm_harbor.report.offline import external_references
 from akm_harbor.report.verdict import to_plain
@@ -85,27 +84,14 @@ def test_the_baseline():
         choose_baseline(["akm"], "x")
 
 
-def test_variance_tells_reader_from_judge():
-    dice = np.random.default_rng(3)
-    rows = []
-    for q in range(400):
-        truth = dice.normal(0, 2.0)
-        for r in range(4):
-            answer = truth + dice.normal(0, 1.0)
-            rows += [(f"q{q}", r, j, answer + dice.normal(0, 0.5)) for j in range(3)]
-    frame = trials({"akm": 0.5}, histories=1, questions=1).iloc[[0] * len(rows)].reset_index(drop=True)
-    frame[["question_id", "repeat", "judge_repeat", "score_official"]] = rows
-    (found,) = components(frame)
-    assert (found.questions, found.repeats, found.judge_repeats) == (400, 4, 3)
-    assert found.judge == pytest.approx(0.25, rel=0.1)
-    assert found.reader == pytest.approx(1.0, rel=0.1)
-    assert found.question == pytest.approx(4.0, rel=0.2)
-    assert found.rerun == pytest.approx(np.sqrt((found.reader + found.judge) / 400))
-
-
-def test_what_was_measured_once_has_no_variance():
-    (found,) = components(trials({"akm": 0.5}))
-    assert (found.reader, found.judge, found.question, found.rerun) == (None, None, None, None)
+def test_variance_is_shown_with_a_dash_where_nothing_was_repeated(tmp_path):
+    frame = trials({"bm25": 0.5, "akm": 0.6}, repeats=2)
+    once = result(study(tmp_path, trials({"bm25": 0.5, "akm": 0.6})))
+    twice = result(study(tmp_path, frame))
+    assert [v.reader for v in once.panels[0].variance] == [None, None]
+    assert all(v.reader is not None and v.reader > 0 for v in twice.panels[0].variance)
+    assert f"{twice.panels[0].variance[0].reader:.4f}" in render_section(twice, "variance")
+    assert 'class="number">\u2013</td>' in render_section(once, "variance")
 
 
 def test_studies_of_one_protocol_share_a_panel_and_arms_keep_apart(tmp_path):

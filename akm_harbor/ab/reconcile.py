@@ -43,7 +43,7 @@ def reconcile(dataset: Path, arm: Arm, headline: float | None) -> tuple[Reconcil
 
 def _by_job(attempts: pd.DataFrame) -> dict[tuple[Any, Any], pd.DataFrame]:
     jobs = attempts.assign(job_path=attempts["trial_path"].str.rpartition("/")[0])
-    return dict(iter(jobs.groupby(["root", "job_path"], dropna=False)))
+    return {(root, job): rows for (root, job), rows in jobs.groupby(["root", "job_path"], dropna=False)}
 
 
 def _attempts_of(dataset: Path, jobs: set[str]) -> pd.DataFrame:

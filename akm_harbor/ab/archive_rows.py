@@ -1,6 +1,6 @@
-"""The rows behind one comparison: those of its two arms and nothing else, fit to be published."""
+"""The rows behind one comparison: those of its arms and nothing else, fit to be published."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,11 +11,15 @@ import pyarrow.compute as pc
 from akm_harbor.ab.archive_secrets import Cleaner, cleaner
 from akm_harbor.tables import PROBLEMS, read_manifest, read_table, replace_dataset
 from akm_harbor.tables.columns import Table
-from akm_harbor.trials.columns import ALL, TASKS, TRIALS
+from akm_harbor.trials.columns import ALL, HARBOR_STATS, TASKS, TRIALS
 from akm_harbor.trials.manifest import facts, input_digests
 
 _JOINED = ("job_id", "trial_id", "trial_path", "job_path", "trial_name", "task_name", "arm", "call_id", "index")
 """Columns that tables are joined or arms are picked by: never rewritten. A secret there stops the export."""
+_FOR_A_LINE = (
+    *("job_id", "job_name", "trial_id", "trial_name", "trial_path", "root", "task_name", "arm", "agent_name", "source"),
+    *("status", "reward", "exception_cause", "result_sha256"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +37,44 @@ class Rows:
     cleaner: Cleaner
 
 
-def rows_of(dataset: Path, by: str, arms: tuple[str, str]) -> Rows:
-    """Pick both arms' rows out of every table and clean them.
+def rows_of(dataset: Path, by: str, arms: tuple[str, str], placebos: Sequence[str] = ()) -> Rows:
+    """Pick the arms' rows out of every table and clean them.
+
+    Args:
+        dataset: a dataset's folder.
+        by: the column that names the two arms.
+        arms: the two arms.
+        placebos: arms, by the `arm` column, that the report sets beside the two.
 
     Raises:
         AkmHarborError: not a dataset.
     """
     whole = read_table(dataset, TRIALS)
-    trials = whole.filter(pc.is_in(whole[by], pa.array(arms, pa.string())))
+    of_two, beside = (pc.is_in(whole[c], pa.array(names, pa.string())) for c, names in ((by, arms), ("arm", placebos)))
+    wanted = pc.fill_null(pc.or_kleene(of_two, beside), fill_value=False)
+    trials = whole.filter(wanted)
     tables = {TRIALS: trials}
     for table in ALL:
         if table is not TRIALS:
             tables[table] = _of_these(read_table(dataset, table), table, trials)
     tables[PROBLEMS] = _problems(read_table(dataset, PROBLEMS), trials)
     roots = [r for r in trials["root"].unique().to_pylist() if r]
+    tables[TRIALS] = pa.concat_tables([trials, _same_jobs(whole.filter(pc.invert(wanted)), tables[HARBOR_STATS])])
     paths = [str(p) for p in trials["task_path"].unique().to_pylist() + tables[TASKS]["path"].to_pylist() if p]
     clean = cleaner(roots, paths)
     cleaned = {table: clean.table(rows, _JOINED) for table, rows in tables.items()}
     return Rows(cleaned, _manifest(clean.value(read_manifest(dataset)), cleaned, len(whole)), clean)
+
+
+def _same_jobs(others: pa.Table, printed: pa.Table) -> pa.Table:
+    """Other arms' trials of jobs of which Harbor printed a line, with what it takes to make that line again.
+
+    Harbor's lines know agents, not arms, so two arms of a job may share one. Nothing else of them is published.
+    """
+    jobs = set(zip(printed["root"].to_pylist(), printed["job_path"].to_pylist(), strict=True))
+    pairs = zip(others["root"].to_pylist(), others["trial_path"].to_pylist(), strict=True)
+    rows = others.filter(pa.array([(root, path.rpartition("/")[0]) in jobs for root, path in pairs], pa.bool_()))
+    return TRIALS.from_columns({c: rows[c].to_pylist() for c in _FOR_A_LINE})
 
 
 def _of_these(rows: pa.Table, table: Table, trials: pa.Table) -> pa.Table:

@@ -100,7 +100,7 @@ def export(
         work = Path(folder)
         dataset = as_dataset(inputs, work, progress)
         whole = analyse(dataset, baseline, treatment, parsed, names)
-        rows = rows_of(dataset, parsed.by, (baseline, treatment))
+        rows = rows_of(dataset, parsed.by, (baseline, treatment), [p.arm for p in whole.placebos])
         _refuse_leaks(out, [w for table, content in rows.tables.items() for w in leaks_in_table(table.name, content)])
         kept = write_rows(rows, work / "kept" / archive.DATASET)
         result = analyse(kept, baseline, treatment, parsed, names)

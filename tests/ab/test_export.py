@@ -85,6 +85,35 @@ def test_only_the_two_arms_are_published(tmp_path, arms):
     assert verify(made.archive).outcome == "agrees"
 
 
+def test_placebo_arms_that_the_report_shows_come_along(tmp_path, arms):
+    rows = [*matrix("control", arms[0]), *matrix("akm", arms[1]), *matrix("empty-bundle", arms[0])]
+    made = export([dataset(tmp_path, rows)], "control", "akm", tmp_path / "out.zip")
+    assert [p.arm for p in made.result.placebos] == ["empty-bundle"]
+    assert set(table(made.archive, "trials", tmp_path)["arm"].to_pylist()) == {"control", "akm", "empty-bundle"}
+    assert verify(made.archive).outcome == "agrees"
+
+
+def test_what_harbor_printed_for_several_arms_can_be_made_again(tmp_path, arms):
+    def one_job(arm, rewards):
+        return [
+            {**row, "trial_path": f"job/{arm}-{row['trial_name']}", "exception_message": f"words of {arm}"}
+            for row in matrix(arm, rewards)
+        ]
+
+    rows = [*one_job("control", arms[0]), *one_job("akm", arms[1]), *one_job("third", [[1.0]] * 19)]
+    mean = (29 + 37 + 19) / (57 + 57 + 19)
+    line = {"root": "jobs", "job_path": "job", "eval_key": "opencode-control__m__adhoc", "n_trials": 133, "mean": mean}
+    calls = [{"root": "jobs", "trial_path": r["trial_path"], "trial_id": "t", "index": 0, "tool": "x"} for r in rows]
+    data = dataset(tmp_path, rows, harbor_stats=[line], tool_calls=calls)
+    made = export([data], "control", "akm", tmp_path / "out.zip")
+    assert made.result.reconciled[0].agrees
+    kept = table(made.archive, "trials", tmp_path).to_pylist()
+    assert len(kept) == 133
+    assert {r["exception_message"] for r in kept if r["arm"] == "third"} == {None}
+    assert len(table(made.archive, "tool_calls", tmp_path)) == 114
+    assert verify(made.archive).outcome == "agrees"
+
+
 def test_problems_go_with_their_trials(tmp_path, arms):
     data = dataset(tmp_path, [*matrix("control", arms[0]), *matrix("akm", arms[1])])
     rows = [

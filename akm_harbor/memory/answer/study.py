@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError, UsageError
-from akm_harbor.memory.answer import endpoint, gates
+from akm_harbor.memory.answer import endpoint, failures, gates
 from akm_harbor.memory.answer.book import Book, Progress, check_keys
 from akm_harbor.memory.answer.calls import PROBE, READER, Reply, Request, as_pairs
 from akm_harbor.memory.answer.grading import Graded, Grader, ToGrade
@@ -16,7 +16,7 @@ from akm_harbor.memory.answer.keeper import Terms
 from akm_harbor.memory.answer.price import Line, endpoint_of
 from akm_harbor.memory.answer.retrieved import Retrieved, UnitRows
 from akm_harbor.memory.answer.scoring import Task, calls_of, make_scorer
-from akm_harbor.memory.answer.spec import GATES, Model, Study, answer_prompt, budget_name
+from akm_harbor.memory.answer.spec import CEILING_GATE, GATES, Model, Study, answer_prompt, budget_name
 from akm_harbor.memory.checkpoint import Checkpoint
 from akm_harbor.memory.context import count
 from akm_harbor.memory.datasets.model import Question
@@ -236,9 +236,12 @@ class StudyRun:
         ceiling = [(n, unit) for n, unit in numbered if unit.backend == "oracle"]
         others = [(n, unit) for n, unit in numbered if unit.backend != "oracle"]
         self._answer(ceiling, "Reading (oracle)")
+        cut_short = self._cut_short(ceiling)
         try:
-            if others:
+            if others and cut_short is None:
                 self._gate(self._ceiling(ceiling))
+            elif others:
+                self.gates.append(gates.Gate(CEILING_GATE, passed=False, detail=f"not reached: {cut_short}"))
         except gates.GateError as error:
             self.shut = error
             self.book.stopped_by = self.book.stopped_by or ("gate-shut", error.message)
@@ -254,6 +257,16 @@ class StudyRun:
         self.gates.append(found)
         if found.waived:
             self.options.say(f"WAIVED: the {found.name} is shut ({found.detail}); going on because you said so")
+
+    def _cut_short(self, units: list[tuple[int, UnitRows]]) -> str | None:
+        """Why not all of the oracle's questions were asked and judged; None: they were."""
+        if self.book.stopped_by is not None:
+            return f"the run was stopped ({self.book.stopped_by[0]})"
+        numbers = {number for number, _ in units}
+        replies = [self.reply(place) for place in self.answers if place.unit in numbers]
+        replies += [graded.failure for (place, _), graded in self.graded.items() if place.unit in numbers]
+        unsent = [r.error_class for r in replies if r is not None and r.error_class in failures.NOT_SENT]
+        return f"{len(unsent)} calls were not made ({unsent[0]})" if unsent else None
 
     def _ceiling(self, units: list[tuple[int, UnitRows]]) -> gates.Gate:
         least = self.study.gates.ceiling

@@ -3,7 +3,7 @@
 What it says follows from a script: for each question its gold answer, the evidence it must have seen to know
 it, and how it behaves. Every request is counted by the digest of its body, when it comes and when it is answered.
 
-As a program: python -m tests.memory.answer.model_double SCRIPT LOG [SECONDS]; it prints its port.
+As a program: python -m tests.memory.answer.model_double SCRIPT LOG [SECONDS [PORT]]; it prints its address.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class Double:
 
     running: ClassVar[dict] = {}
 
-    def __init__(self, script: Script, log: Path | None = None) -> None:
+    def __init__(self, script: Script, log: Path | None = None, port: int = 0) -> None:
         self.script = script
         self.requests: Counter = Counter()
         self.answers: Counter = Counter()
@@ -62,7 +62,7 @@ class Double:
         self.prompts: list[str] = []
         self._log = log.open("a") if log else None
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"double": self}))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"double": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -229,7 +229,7 @@ _ERRORS = {
 def main() -> None:
     told = json.loads(Path(sys.argv[1]).read_text())
     script = Script(told["reader"], told["judge"], seconds=float(sys.argv[3]) if len(sys.argv) > 3 else 0.0)
-    with Double(script, Path(sys.argv[2])) as double:
+    with Double(script, Path(sys.argv[2]), int(sys.argv[4]) if len(sys.argv) > 4 else 0) as double:
         sys.stdout.write(double.url + "\n")
         sys.stdout.flush()
         threading.Event().wait()

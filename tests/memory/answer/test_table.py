@@ -56,7 +56,8 @@ def test_longmemevals_task_average_weighs_types_alike_and_needs_all_six():
 
 def test_arms_and_budgets_are_lines_of_their_own_and_judge_repeats_do_not_count_tokens_twice():
     found = lines(
-        {"score_official": 1.0, "judge_repeat": 0, "in_tok": 10}, {"score_official": 0.0, "judge_repeat": 1, "in_tok": 30},
+        {"score_official": 1.0, "judge_repeat": 0, "in_tok": 10},
+        {"score_official": 0.0, "judge_repeat": 1, "in_tok": 30},
         {"score_official": 1.0, "budget": 200}, {"score_official": 1.0, "arm": "full"},
     )  # fmt: skip
     assert found["bm25", None, "all"]["mean"] == 0.5

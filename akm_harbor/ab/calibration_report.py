@@ -12,10 +12,7 @@ from akm_harbor.ab.calibration_page import render_calibration, render_section, s
 from akm_harbor.ab.run import as_dataset, parse_options, read_task_names
 from akm_harbor.errors import UsageError
 from akm_harbor.report.verdict import to_plain, write_json, write_output
-from akm_harbor.resources import resource
-
-SAMPLE = ("notebooks", "sample", "calibration")
-"""A recorded dataset that ships with the package: six corpus tasks, two arms, a scripted model."""
+from akm_harbor.resources import sample_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def load(
     """Make the calibration that `akm-harbor ab calibrate` makes, from notebook parameters.
 
     Args:
-        source: a dataset, or job directories with commas between them; empty means the sample.
+        source: a dataset, or job directories with commas between them; empty means the recorded demo.
         baseline: the control arm; empty means a guess.
         treatment: an arm whose headline is taken apart; empty means the only other one, if there is just one.
         low: the guessing line; may be text.
@@ -90,7 +87,7 @@ def load(
     Raises:
         AkmHarborError: as the command line has it.
     """
-    paths = [Path(p.strip()).expanduser() for p in source.split(",") if p.strip()] or [resource(*SAMPLE)]
+    paths = [Path(p.strip()).expanduser() for p in source.split(",") if p.strip()] or [sample_jobs()]
     folder = Path(out).expanduser() if out else Path(tempfile.mkdtemp(prefix="akm-harbor-calibration-"))
     try:
         lines = float(low), float(high)

@@ -191,6 +191,7 @@ def _convert_memory(
 
     from akm_harbor.corpus.memory_tasks import check_output, write_manifest, write_tasks
     from akm_harbor.corpus.memory_tasks_policy import write_policy
+    from akm_harbor.errors import UsageError
     from akm_harbor.memory.datasets.convert import converted
     from akm_harbor.memory.datasets.store import Store
     from akm_harbor.memory.task_export import ExportSettings, export
@@ -200,6 +201,8 @@ def _convert_memory(
     settings = ExportSettings(limit, seed, granularity, synthesis)
     settings.check()
     store = Store(converted(data, benchmark))
+    if store.benchmark != benchmark:
+        raise UsageError(f"{data} is {store.benchmark}", hint=f"Use `corpus convert {store.benchmark}`.")
     problems = Problems()
     done = write_tasks(
         benchmark, track(export(store, settings, problems), "writing tasks", transient=True), output, history=history

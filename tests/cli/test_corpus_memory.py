@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from akm_harbor.cli.corpus import app
+from akm_harbor.memory.datasets.convert import convert
 from akm_harbor.memory.datasets.sources import sources
 
 
@@ -41,6 +42,16 @@ def test_another_benchmark_s_file_an_output_that_is_taken_and_no_data(run, tmp_p
     missing = run("convert", "locomo", "--data", tmp_path / "none.json", "-o", tmp_path / "new")
     assert missing.exit_code != 0
     assert "no such file" in str(missing.exception)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_converted_dataset_and_one_of_another_benchmark(run, tmp_path):
+    source = sources()["demo-locomo"]
+    data = convert(source.path, tmp_path / "data", source=source).path
+    assert run("convert", "locomo", "--data", data, "-o", tmp_path / "out").exit_code == 0
+    wrong = run("convert", "beam", "--data", data, "-o", tmp_path / "new")
+    assert wrong.exit_code != 0
+    assert "is locomo" in str(wrong.exception)
     assert not (tmp_path / "new").exists()
 
 

@@ -31,6 +31,8 @@ from akm_harbor.verify.porter import stem
 
 F1, PARTS, PHRASES = "f1", "parts-f1", "phrases"
 QUESTION = "question.json"
+LONGEST_ANSWER = 100_000
+"""Bytes; a longer one is no answer, and would only keep the verifier busy."""
 _ARTICLES = re.compile(r"\b(a|an|the|and)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -83,7 +85,7 @@ def judge(workspace: Path, here: Path) -> float:
     question = json.loads((here / QUESTION).read_text(encoding="utf-8"))
     answer, complaint = "", None
     try:
-        answer = read_answer(workspace / question["file"]).strip()
+        answer = read_answer(workspace / question["file"], LONGEST_ANSWER).strip()
     except WrongAnswerError as error:
         complaint = str(error)
     score = score_answer(question, answer)

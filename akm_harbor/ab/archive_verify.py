@@ -76,16 +76,26 @@ class Verified:
             "differs": f"Differs: {len(self.differences):,} published values do not follow from the rows.",
             "unchecked": "Nothing differs, but not everything could be checked.",
         }[self.outcome]
-        told = [
-            f"{d.where}: {d.name}: published {d.published}, the rows give {d.derived}"
-            for d in self.differences[:_LISTED]
-        ]
+        told = [_sentence(d) for d in sorted(self.differences, key=_weight)[:_LISTED]]
         if len(self.differences) > _LISTED:
             told.append(f"… and {len(self.differences) - _LISTED:,} more (all of them with --json FILE)")
         told += [f"note: {n}" for n in self.notes[:_LISTED]]
         # what an archive says goes to a terminal: without its control characters
         lines = [first, *(f"  {visible(line)}" for line in told), f"sha256 of the archive: {self.sha256}"]
         return "\n".join(lines)
+
+
+def _weight(difference: Difference) -> int:
+    """Files first, then what most readers read."""
+    if difference.where == archive.CONTENTS:
+        return 0
+    return 1 if difference.name.startswith(("headline.", "outcome", "exit_code")) else 2
+
+
+def _sentence(d: Difference) -> str:
+    if d.where == archive.CONTENTS:
+        return f"{d.name}: listed {d.published[:16]}…, is {d.derived[:16]}…"
+    return f"{d.where}: {d.name}: published {d.published}, the rows give {d.derived}"
 
 
 def verify(path: Path, *, step: Callable[[str], None] | None = None) -> Verified:

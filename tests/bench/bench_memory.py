@@ -104,6 +104,37 @@ def akm(work: Path, executable: str) -> None:
     line("akm: 500 documents, one index run, self-check", f"{best:.1f} s", "<= 5 s", ok=best <= 5)
 
 
+def study(work: Path) -> None:
+    """A study read by the double, in the real calling process: time a call, a resume, a verification."""
+    from akm_harbor.memory.answer.result import read_study
+    from akm_harbor.memory.answer.verification import verify
+    from akm_harbor.memory.datasets.convert import convert
+    from akm_harbor.memory.datasets.sources import find_source
+    from akm_harbor.memory.datasets.store import Store
+    from tests.memory.answer.model_double import Double
+    from tests.memory.answer.support import declare, execute, script_for
+
+    os.environ["DOUBLE_KEY"] = "none"
+    source = find_source("demo-locomo").path
+    assert source is not None
+    store = Store(convert(source, work / "demo-locomo").path)
+    with Double(script_for(store)) as double:
+        gates = {"ceiling": 0.0, "retrieval": 0.0}
+        path = declare(work, double.url, arms=["none", "full", "oracle", "bm25", "bow", "grep"], gates=gates)
+        began = time.perf_counter()
+        report, _ = execute(path, store, work / "study")
+        seconds, calls = time.perf_counter() - began, sum(double.requests.values())
+        line(f"study of {report.rows} rows, {calls} calls, litellm's start included", f"{seconds:.1f} s", "-", ok=True)
+        began = time.perf_counter()
+        execute(path, store, work / "study")
+        resumed, paid = time.perf_counter() - began, sum(double.requests.values()) - calls
+        line("the same again: calls made", f"{paid} in {resumed:.1f} s", "0", ok=paid == 0)
+    began = time.perf_counter()
+    found = verify(read_study(work / "study"))
+    seconds = time.perf_counter() - began
+    line("verify its rows, calls and table", f"{seconds:.1f} s", "<= 5 s", ok=not found and seconds <= 5)
+
+
 def main() -> None:
     """Run every line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -115,6 +146,7 @@ def main() -> None:
         conversion(work, "s-shaped", questions=500, sessions=48, bare=True)
         if large:
             conversion(work, "m-shaped", questions=500, sessions=476, bare=False)
+        study(work)
         if os.environ.get("AKM_HARBOR_LOCOMO"):
             bm25(work, os.environ["AKM_HARBOR_LOCOMO"])
         if os.environ.get("AKM_HARBOR_AKM_SPEC"):

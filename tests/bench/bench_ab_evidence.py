@@ -15,7 +15,7 @@ from akm_harbor.ab.export import export
 from akm_harbor.ab.self_check import self_check
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.ab.support import dataset, matrix  # noqa: E402
+from tests.ab.support import dataset, matrix
 
 
 def timed(name: str, target: float, run: Callable[[], Any]) -> tuple[Any, bool]:

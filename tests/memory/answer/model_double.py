@@ -62,7 +62,7 @@ class Double:
         self.prompts: list[str] = []
         self._log = log.open("a") if log else None
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"double": self}))
+        self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"double": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -148,6 +148,11 @@ class Double:
             return "I'm sorry, I can't judge that."
         right = gold.strip() in answer or (ABSTAINS in answer and "cannot" in gold)
         return "Yes." if right or (how == "lenient" and answer not in (WRONG, ABSTAINS, "")) else "no"
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """A client that was killed is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):

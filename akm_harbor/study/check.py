@@ -80,6 +80,7 @@ def _mistakes(data: Any, root: Path | None) -> Iterator[Mistake]:
         rules.equal_but_for_the_treatment,
         rules.models,
         rules.kwargs,
+        rules.literal_keys,
         rules.environments,
     )
     for check in checks:

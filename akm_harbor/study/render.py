@@ -76,7 +76,8 @@ def _scripted_provider(study: Study, arm: ArmSpec) -> Job:
     price = study.price
     cost = {"input": price.input, "output": price.output, "cache_read": price.cache} if price else {}
     declared = {"limit": {"context": 100_000, "output": 8_000}} | ({"cost": cost} if cost else {})
-    options = {"baseURL": f"{SCRIPTED_URL}/arm/{arm.name}/v1", "apiKey": "none"}
+    # No apiKey: Harbor 0.26 takes a literal one for the real key and blanks it out of every file of a trial.
+    options = {"baseURL": f"{SCRIPTED_URL}/arm/{arm.name}/v1"}
     return {
         "provider": {provider: {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {model: declared}}}
     }

@@ -247,6 +247,21 @@ def _own_kwargs(at: KeyPath, where: str, given: Mapping[str, Any]) -> Iterator[M
         yield Mistake((*at, "kwargs", "opencode_config"), error.message, error.hint or "")
 
 
+def literal_keys(agents: Agents) -> Iterator[Mistake]:
+    """An API key written out in opencode's settings, even one that means nothing."""
+    for number, agent in enumerate(agents):
+        given = agent.get("kwargs")
+        config = given.get("opencode_config") if isinstance(given, dict) else None
+        for path, value in _leaves(config, ("agents", number, "kwargs", "opencode_config")):
+            if path[-1] == "apiKey" and isinstance(value, str) and not value.startswith(("{env:", "{file:")):
+                yield Mistake(
+                    path,
+                    f"{value!r}: Harbor 0.26 takes it for the real key and blanks the word out of every file of a "
+                    "trial, its config among them, so that the job cannot be resumed",
+                    "Write {env:NAME}, or leave apiKey out where the server wants none.",
+                )
+
+
 def environments(agents: Agents) -> Iterator[Mistake]:
     """Variables that would leak, or whose value Harbor would blank out of every result."""
     for number, agent in enumerate(agents):

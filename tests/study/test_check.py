@@ -111,6 +111,7 @@ MISTAKES = {
         "looks like a secret",
         "opencode_config",
     ),
+    "a key that means nothing": ("timeout: 60000", "apiKey: none", 0, "cannot be resumed"),
     "the plugin's tools switched off": (
         "    opencode_config:\n      provider:",
         "    opencode_config:\n      tools: {'akm_*': false}\n      provider:",

@@ -215,9 +215,9 @@ def test_a_killed_study_goes_on_to_the_same_table(tmp_path: Path, studies: Path)
     def start(out: Path) -> subprocess.Popen[bytes]:
         code = "from akm_harbor.cli import main; main()"
         arguments = ["ab", "run", "small", "--declarations", str(studies), "-o", str(out)]
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], start_new_session=True, stderr=(tmp_path / "said").open("ab")
-        )
+        with (tmp_path / "said").open("ab") as said:
+            command = [sys.executable, "-c", code, *arguments]
+            return subprocess.Popen(command, start_new_session=True, stdout=said, stderr=said)
 
     def table(out: Path) -> list[tuple[object, ...]]:
         names = ["arm", "task_name", "status", "reward", "n_tool_calls", "n_input_tokens", "n_output_tokens"]

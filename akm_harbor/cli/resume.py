@@ -41,9 +41,9 @@ def resume(
         typer.echo(f"  run again: {doomed.name} ({doomed.why})")
     for name in found.unreadable:
         typer.echo(f"  run again, its directory stays: {name} (Harbor cannot read its result)")
-    for blocker in found.blockers:
-        typer.echo(f"  blocked: {blocker}", err=True)
-    command = resuming.resume_command(found, again=kinds, more=more)
+    for blocker in found.blockers if dry_run else ():
+        typer.echo(f"  blocked: {blocker}")
+    command = resuming.resume_command(found, again=kinds, more=more, in_cwd=True)
     if not found.blockers:
         typer.echo(resuming.as_typed(found, command))
     if dry_run:

@@ -21,6 +21,7 @@ from akm_harbor.study.resume_blockers import (
     explained,
     folders,
     foreign_folders,
+    local_tasks,
     lost_values,
     misplaced,
     probe,
@@ -121,10 +122,21 @@ def preview(job: Path, *, cwd: Path | None = None, again: Sequence[str] = CANCEL
     return Preview(job, where, said["planned"], len(kept), doomed, unreadable, tuple(blockers))
 
 
-def resume_command(found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[str] = ()) -> list[str]:
-    """The plain Harbor command line of a resume, without `harbor` itself."""
+def resume_command(
+    found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[str] = (), in_cwd: bool = False
+) -> list[str]:
+    """The plain Harbor command line of a resume, without `harbor` itself.
+
+    Args:
+        found: from `preview`.
+        again: as given to `preview`.
+        more: further arguments.
+        in_cwd: name the job as seen from `found.cwd`, where the command is run then: newer Harbor saves
+            the path it was given, and a job that was started with relative paths should stay so.
+    """
     filters = [part for kind in again for part in ("-f", kind)]
-    return ["job", "resume", "-p", str(found.job), *filters, *more]
+    path = os.path.relpath(found.job, found.cwd) if in_cwd else str(found.job)
+    return ["job", "resume", "-p", path, *filters, *more]
 
 
 def as_typed(found: Preview, command: Sequence[str]) -> str:
@@ -150,7 +162,7 @@ def resume(found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[s
         lines = "\n  ".join(found.blockers)
         raise ResumeBlockedError(f"cannot be resumed, and nothing was deleted:\n  {lines}", path=found.job)
     record_doomed(found)
-    arguments = resume_command(found, again=again, more=more)
+    arguments = resume_command(found, again=again, more=more, in_cwd=True)
     command = [sys.executable, "-m", "akm_harbor.study.launch", str(os.getpid()), *arguments]
     with subprocess.Popen(command, cwd=found.cwd, env={**os.environ, **SETTINGS}) as process:
         try:
@@ -227,9 +239,15 @@ def _record(folder: Path) -> None:
 
 
 def _started_in(job: Path, config: Mapping[str, Any]) -> Path | None:
-    """The folder in which the job's relative jobs_dir means the folder where the job lies."""
+    """The folder in which the job's relative paths hold; None when nothing tells it.
+
+    It is the one where the relative jobs_dir means the place of the job. Harbor 0.25 and newer may have saved
+    an absolute one on a resume; then a folder above the job from which its tasks are found.
+    """
     below = Path(as_text(config.get("jobs_dir")) or "jobs") / job.name
-    if below.is_absolute():
-        return None
-    base = job.parents[len(below.parts) - 1]
-    return base if base / below == job else None
+    if not below.is_absolute():
+        base = job.parents[len(below.parts) - 1] if len(below.parts) <= len(job.parents) else job
+        return base if base / below == job else None
+    paths = [path for _, path in local_tasks(config) if not Path(path).is_absolute()]
+    above = (base for base in job.parents if paths and all((base / path).exists() for path in paths))
+    return next(above, None)

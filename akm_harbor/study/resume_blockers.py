@@ -87,13 +87,18 @@ def misplaced(job: Path, config: Mapping[str, Any], cwd: Path) -> Iterator[str]:
                 f"this Harbor resumes the job where its config says it lies, {named}, and it lies elsewhere; "
                 "move it back, or update Harbor to 0.25 or newer"
             )
+    for key, path in local_tasks(config):
+        if not (cwd / path).exists():
+            yield f"{key}: {path} is not there, seen from {cwd}; give the folder the job began in as --cwd"
+
+
+def local_tasks(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Key and path of each dataset and task on this machine."""
     for key in ("datasets", "tasks"):
-        for number, entry in enumerate(as_list(config.get(key))):
-            path = as_text(as_dict(entry).get("path"))
-            remote = any(as_dict(entry).get(name) for name in ("git_url", "repo", "registry_path", "registry_url"))
-            if path and not remote and not (cwd / path).exists():
-                hint = "give the folder the job began in as --cwd"
-                yield f"{key}[{number}].path: {path} is not there, seen from {cwd}; {hint}"
+        for number, entry in enumerate(map(as_dict, as_list(config.get(key)))):
+            path = as_text(entry.get("path"))
+            if path and not any(entry.get(name) for name in ("git_url", "repo", "registry_path", "registry_url")):
+                yield f"{key}[{number}].path", path
 
 
 def _harbor_version() -> tuple[int, ...]:
@@ -118,7 +123,7 @@ def probe(job: Path, cwd: Path, doomed: set[str]) -> dict[str, Any]:
             command, cwd=cwd, env=env, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
         )
     try:
-        return as_dict(json.loads(done.stdout))
+        return as_dict(json.loads(done.stdout.replace(str(shadow), str(job))))
     except ValueError:
         last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         return {"error": f"Harbor could not be asked: {last}", "stage": "ask", "planned": None}

@@ -112,6 +112,8 @@ def test_a_job_with_every_kind_of_end_is_resumed_and_each_planned_trial_counts_o
     assert "4 trials planned, 1 kept, 3 to run" in told.output
     assert "4 of 4 planned trials: scored 4" in told.output
     assert "3 superseded attempts" in told.output
+    again = resuming.preview(job)  # Harbor saved the job's place anew
+    assert (again.to_run, again.blockers, again.cwd) == (0, (), found.cwd)
     collect([job], tmp_path / "data", tasks=[])
     rows = read_table(tmp_path / "data", "trials").to_pylist()
     counted = sorted((r["task_name"], r["arm"], r["reward"]) for r in rows if r["status"] != "superseded")
@@ -129,12 +131,15 @@ def test_a_changed_task_is_named_and_nothing_is_deleted(job):
     (job.parents[1] / "tasks" / "two" / "instruction.md").write_text("Solve it better.\n")
     before = everything(job)
     told = invoke(job)
-    assert told.exit_code == 1
-    assert "task tasks/two changed since the job began" in told.output
     assert isinstance(told.exception, resuming.ResumeBlockedError)
     assert "nothing was deleted" in str(told.exception)
+    assert "task tasks/two changed since the job began" in str(told.exception)
+    assert str(job) in str(told.exception)
+    assert "/akm-resume-" not in str(told.exception)  # Harbor's words are about the job, not about its shadow
     assert everything(job) == before
-    assert invoke(job, "--dry-run").exit_code == 1
+    dry = invoke(job, "--dry-run")
+    assert dry.exit_code == 1
+    assert "  blocked: task tasks/two changed since the job began" in dry.output
 
 
 def test_a_changed_key_is_named(job):
@@ -178,6 +183,12 @@ def _with(job, **keys):
 def _folder(folder, name):
     folder.mkdir()
     (folder / name).write_text("x")
+
+
+def test_where_a_job_was_started_is_found_out(job):
+    assert resuming.preview(job).cwd == job.parents[1]
+    _with(job, jobs_dir=str(job.parent))  # as newer Harbor saves it on a resume
+    assert resuming.preview(job).cwd == job.parents[1]
 
 
 def test_a_job_that_is_still_running_is_left_alone(job):

@@ -291,6 +291,9 @@ def job(data: Job) -> Iterator[Mistake]:
             f"{retries} retries would draw again where a trial came out badly, and leave no trace",
             "Write 0; the report counts errors under every policy.",
         )
+    attempts = data.get("n_attempts", 1)
+    if isinstance(attempts, int) and attempts < 1:
+        yield Mistake(("n_attempts",), f"{attempts} attempts measure nothing", "Write 1 or more.")
     if data.get("install_only"):
         yield Mistake(("install_only",), "nothing would be measured", "Leave it out.")
     verifier = data.get("verifier")

@@ -6,22 +6,20 @@ hides: questions for which nothing is found any more, and rankings that depend o
 documents happen to be named.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from akm_harbor.errors import NotComparableError, UsageError
+from akm_harbor.memory.clusters import clustered_mean
 from akm_harbor.memory.label import differences
 from akm_harbor.memory.results import AT_K, METRICS, Result
 from akm_harbor.stats.attempts import TIED
-from akm_harbor.stats.means import standard_errors
-from akm_harbor.stats.paired import paired_t
-from akm_harbor.stats.results import Estimate, Interval, NotEstimable, clamp_p
+from akm_harbor.stats.results import NotEstimable
 from akm_harbor.stats.results import Result as Estimation
 
+DIFFERENCE = "mean difference over questions of histories like these"
 BETTER, WORSE, LEVEL, EQUAL = "better", "worse", "no difference shown", "identical"
 
 
@@ -135,8 +133,8 @@ def _compare(a: Result, b: Result, granularity: str, pair: tuple[str, str], gate
     if usable.empty:
         raise NotComparableError(f"{pair[0]} and {pair[1]} share no question with {gate.metric} at {granularity}")
     delta = (usable["value_b"] - usable["value_a"]).to_numpy(dtype=float)
-    clusters = usable["instance_id_a"].to_numpy()
-    difference = clustered_difference(delta, clusters, gate.level)
+    clusters = usable["instance_id_a"].astype(str).tolist()
+    difference = clustered_mean(delta, clusters, gate.level, estimand=DIFFERENCE)
     comparison = Comparison(
         granularity=granularity,
         arm_a=pair[0],
@@ -209,48 +207,6 @@ def _name_dependent(result: Result, granularity: str, arm: str, gate: Gate) -> f
         [_values(result, granularity, arm, gate, repeat)["value"] for repeat in repeats], axis=1
     ).dropna()
     return float((np.ptp(values.to_numpy(dtype=float), axis=1) > TIED).mean()) if len(values) else None
-
-
-def clustered_difference(
-    delta: Sequence[float] | np.ndarray, clusters: Sequence[str] | np.ndarray, level: float
-) -> Estimation:
-    """Mean difference over questions; its interval treats the histories as what was sampled.
-
-    With one question a history this is the plain paired t; else the cluster-robust standard error
-    with the factor C/(C-1) and C-1 degrees of freedom.
-
-    Args:
-        delta: one difference a question.
-        clusters: the history each question belongs to.
-        level: coverage of the interval.
-    """
-    values, names = np.asarray(delta, dtype=float), np.asarray(clusters)
-    groups = [values[names == name] for name in dict.fromkeys(names.tolist())]
-    if all(len(group) == 1 for group in groups):
-        return paired_t(values, level)
-    method, estimand = (
-        "paired difference, clustered by history",
-        "mean difference over questions of histories like these",
-    )
-    errors = standard_errors(groups)
-    if isinstance(errors, NotEstimable):
-        return NotEstimable(errors.reason, errors.detail, method, estimand, len(groups), float(values.mean()))
-    mean, df = float(values.mean()), len(groups) - 1
-    half = float(stats.t.ppf((1 + level) / 2, df)) * errors.clustered_corrected
-    t = mean / errors.clustered_corrected
-    few = (f"Only {len(groups)} histories: the interval leans on the t distribution's shape.",) if df < 20 else ()
-    return Estimate(
-        mean,
-        method,
-        estimand,
-        len(groups),
-        Interval(mean - half, mean + half, level),
-        errors.clustered_corrected,
-        df,
-        t,
-        clamp_p(2 * stats.t.sf(abs(t), df)),
-        few,
-    )
 
 
 def _verdict(difference: Estimation, delta: np.ndarray) -> str:

@@ -5,17 +5,16 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from akm_harbor.errors import AkmHarborError, NotComparableError, UsageError
 from akm_harbor.memory.backends.registry import parse_arm
-from akm_harbor.memory.compare import BETTER, EQUAL, LEVEL, WORSE, Gate, clustered_difference, compare
+from akm_harbor.memory.compare import BETTER, EQUAL, LEVEL, WORSE, Gate, compare
 from akm_harbor.memory.datasets.convert import convert
 from akm_harbor.memory.datasets.sources import find_source
 from akm_harbor.memory.datasets.store import Store
 from akm_harbor.memory.probe import Settings, probe
 from akm_harbor.memory.results import Result, read_result
-from akm_harbor.stats.results import Estimate, NotEstimable
+from akm_harbor.stats.results import NotEstimable
 
 
 @pytest.fixture(scope="module")
@@ -167,45 +166,6 @@ def test_what_is_no_result_is_refused(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(AkmHarborError, match="is no memory_trials file: it lacks run_id"):
         read_result(tmp_path / "other.parquet")
-
-
-def test_independent_questions_get_the_paired_t():
-    delta = [0.0, 1.0, 0.0, 0.5, -0.5, 1.0]
-    found = clustered_difference(delta, list("abcdef"), 0.95)
-    expected = stats.ttest_1samp(delta, 0).confidence_interval(0.95)
-    assert (found.interval.low, found.interval.high) == pytest.approx((expected.low, expected.high))
-
-
-def test_clustered_intervals_use_the_histories():
-    rng = np.random.default_rng(1)
-    clusters = np.repeat(np.arange(10), 20).astype(str)
-    delta = rng.normal(0, 0.1, 200) + np.repeat(rng.normal(0.1, 0.2, 10), 20)
-    found = clustered_difference(delta, clusters, 0.95)
-    assert isinstance(found, Estimate)
-    assert (found.n, found.df) == (10, 9)
-    # Equal clusters: the clustered standard error is that of the cluster means.
-    means = delta.reshape(10, 20).mean(axis=1)
-    assert found.se == pytest.approx(means.std(ddof=1) / np.sqrt(10))
-    naive = delta.std(ddof=1) / np.sqrt(200)
-    assert found.se > 3 * naive
-
-
-def test_the_clustered_interval_covers_at_ten_histories():
-    rng = np.random.default_rng(7)
-    sizes = [199, 105, 193, 260, 242, 158, 190, 239, 196, 204]  # LoCoMo's
-    clusters = np.repeat(np.arange(10), sizes).astype(str)
-    covered = 0
-    runs = 400
-    for _ in range(runs):
-        effect = np.repeat(rng.normal(0, 0.05, 10), sizes)
-        found = clustered_difference(rng.normal(0, 0.5, len(clusters)) + effect, clusters, 0.95)
-        covered += found.interval.low <= 0 <= found.interval.high
-    assert 0.92 <= covered / runs <= 0.98
-
-
-def test_constant_differences_have_no_interval():
-    found = clustered_difference([0.1] * 6, list("aabbcc"), 0.95)
-    assert isinstance(found, NotEstimable)
 
 
 def test_verdicts_follow_the_interval(results):

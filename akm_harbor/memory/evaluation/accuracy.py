@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from akm_harbor.errors import UsageError
-from akm_harbor.memory.evaluation.clusters import clustered_mean
+from akm_harbor.memory.clusters import clustered_mean
 from akm_harbor.stats.multiplicity import adjusted
 from akm_harbor.stats.results import Estimate, Result
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from akm_harbor.memory.evaluation.clusters import degrees_of_freedom
+from akm_harbor.memory.clusters import degrees_of_freedom
 
 LOCOMO = (199, 105, 193, 260, 242, 158, 190, 239, 196, 204)
 """Questions of LoCoMo's ten conversations."""

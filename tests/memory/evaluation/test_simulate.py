@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from akm_harbor.memory.evaluation.clusters import clustered_mean
+from akm_harbor.memory.clusters import clustered_mean
 from akm_harbor.memory.evaluation.simulate import (
     CHOSEN,
     CR1,

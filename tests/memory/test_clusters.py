@@ -3,7 +3,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import linalg, stats
 
-from akm_harbor.memory.evaluation.clusters import clustered_mean, degrees_of_freedom, standard_error
+from akm_harbor.memory.clusters import clustered_mean, degrees_of_freedom, standard_error
 from akm_harbor.stats.results import Estimate, NotEstimable
 
 
@@ -84,3 +84,15 @@ def test_few_histories_are_noted():
     found = clustered_mean(values, ["a"] * 4 + ["b", "c"])
     assert isinstance(found, Estimate)
     assert "leans on the t distribution" in found.notes[0]
+
+
+def test_the_interval_covers_at_the_sizes_of_locomo():
+    rng = np.random.default_rng(7)
+    sizes = [199, 105, 193, 260, 242, 158, 190, 239, 196, 204]
+    names = np.repeat(np.arange(10), sizes).astype(str).tolist()
+    covered = 0
+    for _ in range(400):
+        effect = np.repeat(rng.normal(0, 0.05, 10), sizes)
+        found = clustered_mean(rng.normal(0, 0.5, len(names)) + effect, names)
+        covered += found.interval.low <= 0 <= found.interval.high
+    assert 0.92 <= covered / 400 <= 0.98

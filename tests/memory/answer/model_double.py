@@ -151,6 +151,8 @@ class Double:
 
 
 class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
     def handle_error(self, request, client_address):
         """A client that was killed is no news."""
 

@@ -128,7 +128,7 @@ def _json_in(output: str) -> Any:
 
 
 def bare_ref(ref: str) -> str:
-    """A ref without its bundle, fragment and file name: `bench//skills/x#part` and `skills/x/SKILL.md` are `skills/x`."""
+    """A ref without bundle, fragment and file name: `bench//skills/x#part` and `skills/x/SKILL.md` are `skills/x`."""
     bare = ref.rpartition("//")[2].partition("#")[0].strip("/")
     return bare.removesuffix(".md").removesuffix("/SKILL")
 

@@ -110,7 +110,8 @@ def test_hostile_arguments_and_outputs() -> None:
 
 
 def test_gold_rank_ignores_bundle_and_fragment() -> None:
-    assert bare_ref("bench//skills/x#part") == "skills/x"
+    assert bare_ref("bench//skills/x#part") == bare_ref("skills/x/SKILL.md") == "skills/x"
+    assert bare_ref("knowledge/api.v2.md") == "knowledge/api.v2"
     assert gold_rank(["skills/a", "bench//knowledge/b#c"], ["knowledge/b"]) == 2
     assert gold_rank(["skills/a"], ["knowledge/b"]) is None
     assert gold_rank(["a", "b"], ["b", "a"]) == 1

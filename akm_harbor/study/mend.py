@@ -74,3 +74,14 @@ def interrupted(job: Path) -> list[str]:
         return []
     done = {path.name for path in finished(job)}
     return sorted(path.name for path in job.iterdir() if (path / "config.json").is_file() and path.name not in done)
+
+
+def complete(job: Path) -> bool:
+    """Whether Harbor ended the job and every planned trial has a result of its own."""
+    try:
+        said = json.loads((job / "result.json").read_bytes())
+        planned, ended = int(said["n_total_trials"]), said["finished_at"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    cancelled = (said.get("stats") or {}).get("n_cancelled_trials") or 0
+    return bool(ended) and not cancelled and sum(1 for _ in finished(job)) >= planned

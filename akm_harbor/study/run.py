@@ -21,7 +21,7 @@ from akm_harbor.study.cost import Prediction, actual_cost, compare, describe, re
 from akm_harbor.study.declaration import Study
 from akm_harbor.study.folder import StudyFolder
 from akm_harbor.study.harbor import plain_line, run_harbor
-from akm_harbor.study.mend import Keeper, finished, interrupted, mend
+from akm_harbor.study.mend import Keeper, complete, finished, interrupted, mend
 from akm_harbor.study.preflight import preflight, sweep_sandbox
 from akm_harbor.study.render import Job, count_tasks, job_of
 from akm_harbor.trials import collect
@@ -114,9 +114,10 @@ def run_study(study: Study, out: Path, plan: Plan, watch: Watch) -> list[Made]:
             write_output(folder.job_file, _job_text(job))
         folder.write(manifest)
         _run_trials(study, folder, manifest, lock, watch)
-        made = _reports(study, folder, plan, watch)
-        _account(study, folder, manifest, plan, watch)
-    return made
+        _dataset(folder, watch)
+        cost = _account(study, folder, manifest, plan)
+        watch.say(cost)
+        return _reports(study, folder, plan, cost)
 
 
 def _job(study: Study, folder: StudyFolder, manifest: dict[str, Any]) -> Job:
@@ -208,6 +209,9 @@ def _run_trials(study: Study, folder: StudyFolder, manifest: dict[str, Any], loc
     lost = interrupted(folder.job)
     for line in mended:
         watch.say(f"mended: {line}")
+    if complete(folder.job):
+        watch.say(f"all {before} trials are done: nothing to run")
+        return
     if before or lost:
         watch.say(f"going on: {before} trials are done, {len(lost)} were interrupted and run again")
     arguments = _resume_arguments(folder) or ["run", "-c", str(folder.job_file)]
@@ -255,30 +259,32 @@ def _resume_arguments(folder: StudyFolder) -> list[str]:
 # Results
 
 
-def _reports(study: Study, folder: StudyFolder, plan: Plan, watch: Watch) -> list[Made]:
+def _dataset(folder: StudyFolder, watch: Watch) -> None:
     found = collect([folder.job], folder.dataset)
     statuses = ", ".join(f"{name} {n}" for name, n in sorted(found.statuses.items()))
     watch.say(f"dataset: {folder.dataset}, {found.n_trials} trials ({statuses})")
     if not found.n_trials:
         raise AkmHarborError("the job holds no trials", path=folder.job, hint=f"See {folder.log}.")
+
+
+def _account(study: Study, folder: StudyFolder, manifest: dict[str, Any], plan: Plan) -> str:
+    """Predicted against actual cost, as a line; the prediction is the one made before the first trial."""
+    try:
+        actual = actual_cost(study, folder.dataset, plan.price_file)
+    except UsageError as error:
+        return f"cost: actual not known: {error.message}"
+    manifest["actual"] = to_plain(actual)
+    folder.write(manifest)
+    return compare((manifest.get("predicted") or {}).get("total"), actual)
+
+
+def _reports(study: Study, folder: StudyFolder, plan: Plan, cost: str) -> list[Made]:
+    """One report for each treatment, with what CI shows of it."""
     made = []
     for arm in study.treatments:
         place = folder.root / f"{study.baseline}-vs-{arm}"
         one = report([folder.dataset], study.baseline, arm, place, options=plan.options)
         write_output(place / "junit.xml", ci.junit(one.result))
-        write_output(place / "summary.md", ci.markdown(one.result))
+        write_output(place / "summary.md", f"{ci.markdown(one.result)}\n{cost.capitalize()}\n")
         made.append(one)
     return made
-
-
-def _account(study: Study, folder: StudyFolder, manifest: dict[str, Any], plan: Plan, watch: Watch) -> None:
-    """Predicted against actual cost; the prediction is the one made before the first trial."""
-    try:
-        actual = actual_cost(study, folder.dataset, plan.price_file)
-    except UsageError as error:
-        watch.say(f"cost: actual not known: {error.message}")
-        return
-    manifest["actual"] = to_plain(actual)
-    folder.write(manifest)
-    predicted = (manifest.get("predicted") or {}).get("total")
-    watch.say(compare(predicted, actual))

@@ -15,10 +15,9 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from akm_harbor.agent.toolchain import find
-from akm_harbor.tables import read_frame
+from akm_harbor.tables import read_table
 
 COLUMNS = (
     "arm", "task_name", "status", "reward", "n_tool_calls", "n_input_tokens", "n_cache_tokens", "n_output_tokens",
@@ -27,12 +26,11 @@ COLUMNS = (
 MODES = ("group", "ab run", "harbor")
 
 
-def table(folder: Path) -> tuple[Counter[tuple[Any, ...]], int]:
+def table(folder: Path) -> tuple[Counter[str], int]:
     """The trials that count, as a multiset of rows; and how many superseded ones are recorded beside them."""
-    frame = read_frame(folder / "dataset", "trials", list(COLUMNS))
-    counting = frame[frame["status"] != "superseded"]
-    rows = [tuple(None if value != value else value for value in row) for row in counting.itertuples(index=False)]  # noqa: PLR0124 - NaN
-    return Counter(map(str, rows)), len(frame) - len(counting)  # type: ignore[return-value]
+    rows = read_table(folder / "dataset", "trials", list(COLUMNS)).to_pylist()
+    counting = [row for row in rows if row["status"] != "superseded"]
+    return Counter(str(tuple(row[name] for name in COLUMNS)) for row in counting), len(rows) - len(counting)
 
 
 def command(folder: Path, study: list[str]) -> list[str]:

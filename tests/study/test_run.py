@@ -17,7 +17,7 @@ from akm_harbor.study.cost import Usage, predict
 from akm_harbor.study.declaration import find_study
 from akm_harbor.study.folder import StudyFolder
 from akm_harbor.study.harbor import plain_line, run_harbor
-from akm_harbor.study.mend import Keeper, finished, interrupted, mend
+from akm_harbor.study.mend import Keeper, complete, finished, interrupted, mend
 from akm_harbor.study.run import Plan, Watch, dry_run, run_study
 from akm_harbor.study.scripted import _played, point_at
 from akm_harbor.tables import read_frame
@@ -84,6 +84,26 @@ def test_trials_are_told_apart(tmp_path: Path) -> None:
     assert [path.name for path in finished(tmp_path)] == ["done__a"]
     assert interrupted(tmp_path) == ["begun__b", "torn__c"]
     assert interrupted(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize(
+    ("result", "done"),
+    [
+        ({"n_total_trials": 1, "finished_at": "2026-01-01T00:00:00", "stats": {}}, True),
+        ({"n_total_trials": 2, "finished_at": "2026-01-01T00:00:00", "stats": {}}, False),
+        ({"n_total_trials": 1, "finished_at": None, "stats": {}}, False),
+        ({"n_total_trials": 1, "finished_at": "2026-01-01T00:00:00", "stats": {"n_cancelled_trials": 1}}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_complete_job_is_told_from_a_part_of_one(
+    tmp_path: Path, result: dict[str, object] | None, done: bool
+) -> None:
+    _trial(tmp_path, "done__a", {"id": "1"})
+    if result is not None:
+        (tmp_path / "result.json").write_text(json.dumps(result))
+    assert complete(tmp_path) is done
 
 
 def test_a_resumed_model_leaves_out_the_attempts_of_trials_that_stay(tmp_path: Path) -> None:
@@ -241,5 +261,8 @@ def test_a_killed_study_goes_on_to_the_same_table(tmp_path: Path, studies: Path)
     assert runs[1]["done_before"] == before
     assert runs[1]["command"].startswith("harbor job resume -p ")
     assert folder.read()["actual"]["recorded"] is True
+    assert start(tmp_path / "b").wait(300) in {0, 3, 4}
+    assert (tmp_path / "said").read_text().count("all 4 trials are done: nothing to run") == 1
+    assert len(folder.read()["runs"]) == 2
     place = folder.root / "control-vs-oracle-context"
     assert {path.name for path in place.iterdir()} >= {"report.html", "verdict.json", "junit.xml", "summary.md"}

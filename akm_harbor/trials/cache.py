@@ -90,9 +90,8 @@ class StateBuilder:
     def add(self, path: str, entry: Entry, stamps: list[Stamp]) -> None:
         """Remember one trial."""
         names, sizes, mtimes = zip(*stamps, strict=True)
-        # A name that is not UTF-8 is kept as one that does not exist, so that it is always read again.
-        self._trials.append(plain(path))
-        self._shape_of.append(self._shapes.setdefault(tuple(map(plain, names)), len(self._shapes)))
+        self._trials.append(path)
+        self._shape_of.append(self._shapes.setdefault(names, len(self._shapes)))
         self._sizes.extend(sizes)
         self._mtimes.extend(mtimes)
         self.entries.append(entry)
@@ -119,8 +118,9 @@ class StateBuilder:
                 tasks,
                 findings,
                 files,
-                self._trials,
-                list(self._shapes),
+                # A name that is not UTF-8 is kept as one that does not exist, so that it is always read again.
+                list(map(plain, self._trials)),
+                [tuple(map(plain, names)) for names in self._shapes],
                 self._shape_of.tobytes(),
                 self._sizes.tobytes(),
                 self._mtimes.tobytes(),

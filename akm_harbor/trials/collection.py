@@ -106,15 +106,16 @@ def collect(
         return _told_again(memory, dataset, began)
     _check_output(dataset)
     from akm_harbor.trials.plan import Options, make_plan
+    from akm_harbor.trials.pool import Reader
 
-    plan = make_plan(paths, dataset, folders, memory, began)
-    if memory is not None and memory.state.inputs == named and plan.same_rows(memory):
-        memory.update(dataset, plan.others)
-        return _told_again(memory, dataset, began)
-    from akm_harbor.trials.build import build
+    with _gc_paused(), Reader(reward_key, began, workers) as reader:
+        plan = make_plan(paths, dataset, folders, memory, began, reader.give)
+        if memory is not None and memory.state.inputs == named and plan.same_rows(memory):
+            memory.update(dataset, plan.others)
+            return _told_again(memory, dataset, began)
+        from akm_harbor.trials.build import build  # loads Arrow, while the workers read
 
-    with _gc_paused():
-        made = build(plan, dataset, Options(arm_by, reward_key, workers), key, named, progress)
+        made = build(plan, reader.read(), dataset, Options(arm_by, reward_key), key, named, progress)
     return CollectResult(dataset, **made, seconds=(time.time_ns() - began) / 1e9)
 
 

@@ -6,7 +6,7 @@ their result, whole trees hang below a submission folder. Symbolic links are nev
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -87,13 +87,16 @@ class _Listing(NamedTuple):
     mtime_ns: int
 
 
-def discover(inputs: list[Path], now_ns: int, ignore: Path | None = None) -> Found:
+def discover(
+    inputs: list[Path], now_ns: int, ignore: Path | None = None, on_job: Callable[[JobDir], None] | None = None
+) -> Found:
     """Find all jobs below the inputs.
 
     Args:
         inputs: job directories, folders of jobs, trees of submissions, or single trials.
         now_ns: the time the collection began, for the race rule.
         ignore: a folder not to enter: the dataset, when it lies inside an input.
+        on_job: called with each job as it is found.
 
     Raises:
         AkmHarborError: an input does not exist, is not a folder, or holds no trial at all;
@@ -107,7 +110,7 @@ def discover(inputs: list[Path], now_ns: int, ignore: Path | None = None) -> Fou
         if not given.is_dir():
             raise AkmHarborError("not a folder", path=given, hint="Give a Harbor job directory, or a folder of them.")
         real = os.path.realpath(given)
-        walk = _Walk(given, real, found, seen, now_ns, os.path.realpath(ignore) if ignore else None)
+        walk = _Walk(given, real, found, seen, now_ns, os.path.realpath(ignore) if ignore else None, on_job)
         if not walk.run():
             raise _nothing_found(given, real)
         found.bases.append((walk.base, walk.root))
@@ -117,8 +120,18 @@ def discover(inputs: list[Path], now_ns: int, ignore: Path | None = None) -> Fou
 class _Walk:
     """The walk below one input."""
 
-    def __init__(self, given: Path, real: str, found: Found, seen: set[str], now_ns: int, ignore: str | None) -> None:
+    def __init__(
+        self,
+        given: Path,
+        real: str,
+        found: Found,
+        seen: set[str],
+        now_ns: int,
+        ignore: str | None,
+        on_job: Callable[[JobDir], None] | None,
+    ) -> None:
         self.ignore = ignore
+        self.on_job = on_job
         self.given = given
         self.real = real
         self.found = found
@@ -203,6 +216,8 @@ class _Walk:
         for trial in trials:
             for name in trial.links:
                 self._note(f"{trial.path}/{name}", "symlink", "a symbolic link", "not followed")
+        if self.on_job is not None:
+            self.on_job(self.found.jobs[-1])
 
     def _list(self, path: str) -> _Listing | None:
         files: list[str] = []

@@ -1,6 +1,7 @@
 """What one collection has to do: which trials to read, and whose rows to keep."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from akm_harbor.trials.cache import Entry, Memory, Told
@@ -16,7 +17,6 @@ class Options:
 
     arm_by: str
     reward_key: str
-    workers: int | None
 
 
 @dataclass(slots=True)
@@ -37,9 +37,9 @@ class Plan:
     tasks: Tasks
     jobs: dict[str, Job]
     others: list[Stamp]
-    reused: dict[str, tuple[Entry, list[Stamp]]] = field(default_factory=dict)
-    todo: list[tuple[JobDir, TrialDir]] = field(default_factory=list)
-    complete: bool = False
+    reused: dict[str, tuple[Entry, list[Stamp]]]
+    todo: list[tuple[JobDir, TrialDir]]
+    complete: bool
 
     def findings(self) -> list[Told]:
         """What discovery and the tasks had to say, as the cache keeps it."""
@@ -58,28 +58,49 @@ class Plan:
         )
 
 
-def make_plan(inputs: list[Path], dataset: Path, tasks: list[Path] | None, memory: Memory | None, now_ns: int) -> Plan:
+def make_plan(
+    inputs: list[Path],
+    dataset: Path,
+    tasks: list[Path] | None,
+    memory: Memory | None,
+    now_ns: int,
+    to_read: Callable[[Iterable[TrialDir]], None],
+) -> Plan:
     """Look at the inputs and decide what to read.
+
+    Args:
+        inputs: what a person pointed at.
+        dataset: where the tables will lie.
+        tasks: folders of tasks; None takes the shipped ones.
+        memory: the last collection, where it can be used.
+        now_ns: when the collection began.
+        to_read: takes the trials to read, job by job, while others are still looked for.
 
     Raises:
         AkmHarborError: an input or a task folder is not what it should be.
     """
     known = open_tasks(tasks, inputs, now_ns)
-    found = discover(inputs, now_ns, ignore=dataset)
+    if memory is not None and not memory.tasks_unchanged(known.stamps):
+        memory = None
+    reused: dict[str, tuple[Entry, list[Stamp]]] = {}
+    todo: list[tuple[JobDir, TrialDir]] = []
+
+    def sort(job: JobDir) -> None:
+        fresh: list[TrialDir] = []
+        for trial in job.trials:
+            kept = memory.unchanged(trial.path) if memory is not None else None
+            if kept is not None and (kept[0].root, kept[0].rel) == (job.root, f"{job.rel}/{trial.name}"):
+                reused[trial.path] = kept
+            else:
+                fresh.append(trial)
+        todo.extend((job, trial) for trial in fresh)
+        to_read(fresh)
+
+    found = discover(inputs, now_ns, dataset, sort)
     jobs = {job.path: read_job(job, now_ns) for job in found.jobs}
     trials = {trial.path for job in found.jobs for trial in job.trials}
     others = [(path, FOLDER, mtime) for path, mtime in found.folders.items() if path not in trials]
     for path, job in jobs.items():
         others += [(f"{path}/{rel}" if rel else path, size, mtime) for rel, size, mtime in job.stamps]
-    plan = Plan(found, known, jobs, others)
-    if memory is not None and not memory.tasks_unchanged(known.stamps):
-        memory = None
-    for folder in found.jobs:
-        for trial in folder.trials:
-            kept = memory.unchanged(trial.path) if memory is not None else None
-            if kept is not None and (kept[0].root, kept[0].rel) == (folder.root, f"{folder.rel}/{trial.name}"):
-                plan.reused[trial.path] = kept
-            else:
-                plan.todo.append((folder, trial))
-    plan.complete = memory is not None and len(plan.reused) == len(memory.state.trials)
-    return plan
+    complete = memory is not None and len(reused) == len(memory.state.trials)
+    return Plan(found, known, jobs, others, reused, todo, complete)

@@ -1,17 +1,19 @@
 """Read many trials, in other processes where there is enough to read.
 
-Own processes over pipes rather than a process pool: a pool imports the caller's main module
-again (a script without a main guard, a notebook's kernel), and its workers outlive a killed
-parent. Ours see their input end and leave.
+Reading begins while trials are still being found. Own processes over pipes rather than a
+process pool: a pool imports the caller's main module again (a script without a main guard,
+a notebook's kernel), and its workers outlive a killed parent. Ours see their input end and leave.
 """
 
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -22,30 +24,65 @@ from akm_harbor.trials.worker import ChunkRead, Request, joined, read_chunk, rec
 _CHUNK = 64
 _WORTH_BYTES = 24 * 1024 * 1024
 _WORTH_TRIALS = 2000
+_UNTAKEN_BYTES = 64 * 1024 * 1024
 
 _decode = msgspec.msgpack.Decoder(ChunkRead).decode
 
-type Answer = tuple[int, ChunkRead | None]
 
-
-def read_all(trials: list[TrialDir], reward_key: str, now_ns: int, workers: int | None = None) -> Iterator[ChunkRead]:
-    """Read trials in order, a chunk at a time.
+class Reader:
+    """Takes trials as they are found, and gives what they hold in the same order.
 
     Args:
-        trials: the directories.
         reward_key: which key of the rewards is the primary one.
         now_ns: when the collection began.
         workers: processes; None decides by what there is to read, 0 or 1 reads here.
     """
-    chunks = _chunks(trials)
-    requests = [Request(i, chunk, reward_key, now_ns) for i, chunk in enumerate(chunks)]
-    if workers is None:
-        workers = min(os.cpu_count() or 1, 8, len(requests)) if _worth_it(trials) else 1
-    if workers <= 1:
-        for request in requests:
-            yield read_chunk(request)
-        return
-    yield from _in_order(requests, workers)
+
+    def __init__(self, reward_key: str, now_ns: int, workers: int | None = None) -> None:
+        self._reward_key = reward_key
+        self._now_ns = now_ns
+        self._workers = min(os.cpu_count() or 1, 8) if workers is None else workers
+        self._at_once = workers is not None
+        self._trials = self._bytes = self._asked = 0
+        self._held: list[TrialDir] = []
+        self._requests: SimpleQueue[Request | None] = SimpleQueue()
+        self._crew: _Crew | None = None
+
+    def give(self, trials: Iterable[TrialDir]) -> None:
+        """Take trials to read; workers begin with them as soon as they are worth their start."""
+        self._held += trials
+        if len(self._held) > _CHUNK:
+            *full, self._held = _chunks(self._held)
+            self._ask(full)
+
+    def read(self) -> Iterator[ChunkRead]:
+        """What all the trials given hold, a chunk at a time, in order."""
+        self._ask(_chunks(self._held))
+        self._requests.put(None)
+        if self._crew is None:
+            yield from map(read_chunk, iter(self._requests.get, None))
+        else:
+            yield from self._crew.answers()
+
+    def _ask(self, chunks: list[list[TrialDir]]) -> None:
+        for chunk in chunks:
+            self._requests.put(Request(self._asked, chunk, self._reward_key, self._now_ns))
+            self._asked += 1
+            if self._crew is None and self._workers > 1 and self._worth_it(chunk):
+                self._crew = _Crew(iter(self._requests.get, None), self._workers)
+
+    def _worth_it(self, chunk: list[TrialDir]) -> bool:
+        self._trials += len(chunk)
+        self._bytes += sum(map(_weight, chunk))
+        return self._at_once or self._trials >= _WORTH_TRIALS or self._bytes >= _WORTH_BYTES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._requests.put(None)
+        if self._crew is not None:
+            self._crew.close()
 
 
 def _weight(trial: TrialDir) -> int:
@@ -61,7 +98,7 @@ def _weight(trial: TrialDir) -> int:
 
 
 def _chunks(trials: list[TrialDir]) -> list[list[TrialDir]]:
-    """Runs of at most 64 trials or about 16 MB, so that no worker is left with all the weight."""
+    """Runs of at most 64 trials or about 24 MB, so that no worker is left with all the weight."""
     chunks: list[list[TrialDir]] = []
     weight = 0
     for trial in trials:
@@ -74,36 +111,97 @@ def _chunks(trials: list[TrialDir]) -> list[list[TrialDir]]:
     return chunks
 
 
-def _worth_it(trials: list[TrialDir]) -> bool:
-    return len(trials) >= _WORTH_TRIALS or sum(map(_weight, trials)) >= _WORTH_BYTES
+def _in_order(requests: Iterable[Request], workers: int) -> Iterator[ChunkRead]:
+    """Answers in the order of the requests, which may still be coming."""
+    return _Crew(iter(requests), workers).answers()
 
 
-def _in_order(requests: list[Request], workers: int) -> Iterator[ChunkRead]:
-    """Hand out requests, yield answers in request order; a few may be ahead, not all of them."""
-    todo: SimpleQueue[Request | None] = SimpleQueue()
-    done: SimpleQueue[Answer] = SimpleQueue()
-    ahead = 3 * workers
-    for request in requests[:ahead]:
-        todo.put(request)
-    handed = min(ahead, len(requests))
-    threads = [threading.Thread(target=_serve, args=(todo, done), daemon=True) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    waiting: dict[int, list[ChunkRead]] = {}
-    try:
-        for number, request in enumerate(requests):
-            while number not in waiting:
-                got, answer = done.get()
-                waiting[got] = [answer] if answer is not None else _one_by_one(requests[got])
-            yield from waiting.pop(request.number)
-            if handed < len(requests):
-                todo.put(requests[handed])
-                handed += 1
-    finally:
-        for _ in threads:
-            todo.put(None)
-        for thread in threads:
+class _Crew:
+    """Threads that drive a worker each. They stay ahead of who takes the answers, but not without bound."""
+
+    def __init__(self, requests: Iterator[Request], workers: int) -> None:
+        self._requests = requests
+        self._asking = threading.Lock()
+        self._done: SimpleQueue[_Done | BaseException | None] = SimpleQueue()
+        self._room = threading.Condition()
+        self._untaken = 0
+        self._closed = False
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def answers(self) -> Iterator[ChunkRead]:
+        """What was read, in the order of the requests."""
+        waiting: dict[int, _Done] = {}
+        number, running = 0, len(self._threads)
+        while running:
+            got = self._done.get()
+            if isinstance(got, BaseException):
+                raise got
+            if got is None:
+                running -= 1
+            else:
+                waiting[got[0].number] = got
+            while number in waiting:
+                yield from self._taken(*waiting.pop(number))
+                number += 1
+
+    def close(self) -> None:
+        """Stop after what is being read now."""
+        with self._room:
+            self._closed = True
+            self._room.notify_all()
+        for thread in self._threads:
             thread.join(timeout=10)
+
+    def _serve(self) -> None:
+        """Drive one worker, and start another when it dies."""
+        worker = None
+        try:
+            while (request := self._next()) is not None:
+                worker = worker or _start()
+                answer = _ask(worker, request)
+                if answer is None:
+                    _stop(worker)
+                    worker = None
+                with self._room:
+                    self._untaken += _size(answer)
+                self._done.put((request, answer))
+            self._done.put(None)
+        except BaseException as error:  # noqa: BLE001  (raised again where the answers are taken)
+            self._done.put(error)
+        finally:
+            if worker is not None:
+                _stop(worker)
+
+    def _next(self) -> Request | None:
+        # Waiting comes before asking: so the oldest answer that is not there yet is always being read.
+        with self._room:
+            self._room.wait_for(lambda: self._closed or self._untaken < _UNTAKEN_BYTES)
+        with self._asking:
+            return None if self._closed else next(self._requests, None)
+
+    def _taken(self, request: Request, answer: bytes | ChunkRead | None) -> list[ChunkRead]:
+        with self._room:
+            self._untaken -= _size(answer)
+            self._room.notify_all()
+        read = _decoded(answer)
+        return _one_by_one(request) if read is None else [read]
+
+
+type _Done = tuple[Request, bytes | ChunkRead | None]
+"""A request and its answer, still encoded: decoded it takes ten times the room. None when the worker died."""
+
+
+def _size(answer: bytes | ChunkRead | None) -> int:
+    return len(answer) if isinstance(answer, bytes) else 0
+
+
+def _decoded(answer: bytes | ChunkRead | None) -> ChunkRead | None:
+    try:
+        return _decode(answer) if isinstance(answer, bytes) else answer
+    except msgspec.MsgspecError:
+        return None
 
 
 def _start() -> "subprocess.Popen[bytes]":
@@ -118,33 +216,16 @@ def _start() -> "subprocess.Popen[bytes]":
     )
 
 
-def _serve(todo: "SimpleQueue[Request | None]", done: "SimpleQueue[Answer]") -> None:
-    """One thread drives one worker, and starts another when it dies."""
-    worker = None
-    try:
-        while (request := todo.get()) is not None:
-            worker = worker or _start()
-            answer = _ask(worker, request)
-            if answer is None:
-                _stop(worker)
-                worker = None
-            done.put((request.number, answer))
-    finally:
-        if worker is not None:
-            _stop(worker)
-
-
-def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> ChunkRead | None:
+def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> bytes | ChunkRead | None:
     """The worker's answer; None when it died over it."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     try:
         send(worker.stdin, request)
-        message = receive(worker.stdout)
-        return None if message is None else _decode(message)
+        return receive(worker.stdout)
     except UnicodeEncodeError:  # a name that is not UTF-8 cannot be told over the pipe
         return read_chunk(request)
-    except (OSError, msgspec.MsgspecError):
+    except OSError:
         return None
 
 
@@ -169,5 +250,5 @@ def _one_by_one(request: Request) -> list[ChunkRead]:
         worker = _start()
         answer = _ask(worker, Request(0, [trial], request.reward_key, request.now_ns))
         _stop(worker)
-        reads.append(answer if answer is not None else joined([unread_trial(trial)]))
+        reads.append(_decoded(answer) or joined([unread_trial(trial)]))
     return reads

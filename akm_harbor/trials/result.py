@@ -171,7 +171,7 @@ def _times(row: Row, result: dict[str, Any], steps: list[dict[str, Any]], files:
         value = result.get(name)
         row[name], naive = micros(value)
         if naive:
-            files.note("naive-timestamp", f"{name} has no offset; read as UTC")
+            note_naive(files, name)
         elif row[name] is None and value is not None:
             files.problem("result.json", "bad-timestamp", f"{name} is {str(value)[:60]!r}", "left null")
     row["environment_seconds"] = _seconds(result.get("environment_setup"))
@@ -183,6 +183,11 @@ def _times(row: Row, result: dict[str, Any], steps: list[dict[str, Any]], files:
         if row[column] is not None and row[column] < 0:
             files.problem("result.json", "negative-duration", f"{key} ends before it starts", "left null")
             row[column] = None
+
+
+def note_naive(files: TrialFiles, name: str) -> None:
+    """Note that a time had no offset."""
+    files.note("naive-timestamp", f"{name} has no offset; read as UTC")
 
 
 def _rewards(row: Row, result: dict[str, Any], reward_key: str, files: TrialFiles) -> None:

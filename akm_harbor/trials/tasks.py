@@ -55,6 +55,7 @@ class Tasks:
     _by_digest: dict[str, Task] = field(default_factory=dict)
     _by_name: dict[str, Task | None] = field(default_factory=dict)
     _resolved: dict[str, Task | None] = field(default_factory=dict)
+    _above: dict[str, str] = field(default_factory=dict)
     _answers: dict[tuple[str | None, str | None, str | None, str], Task | None] = field(default_factory=dict)
 
     def add_folder(self, folder: Path) -> int:
@@ -68,7 +69,9 @@ class Tasks:
 
     def of(self, digest: str | None, name: str | None, path: str | None, job: str) -> Task | None:
         """The task of a trial: by content digest, else by its configured path, else by name."""
-        key = digest, name, path, os.path.dirname(job)
+        if job not in self._above:
+            self._above[job] = os.path.dirname(job)
+        key = digest, name, path, self._above[job]
         if key not in self._answers:
             self._answers[key] = self._find(*key)
         return self._answers[key]

@@ -13,28 +13,28 @@ import msgspec
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, parse_json
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, gc=False):
     tool_call_id: str | None = None
     function_name: str | None = None
     arguments: msgspec.Raw = msgspec.Raw()
 
 
-class _Result(msgspec.Struct):
+class _Result(msgspec.Struct, gc=False):
     source_call_id: str | None = None
     content: str | list[Any] | None = None
 
 
-class _Observation(msgspec.Struct):
+class _Observation(msgspec.Struct, gc=False):
     results: list[_Result] | None = None
 
 
-class _Metrics(msgspec.Struct):
+class _Metrics(msgspec.Struct, gc=False):
     prompt_tokens: float | None = None
     completion_tokens: float | None = None
     cached_tokens: float | None = None
 
 
-class _Step(msgspec.Struct):
+class _Step(msgspec.Struct, gc=False):
     step_id: int | None = None
     timestamp: str | None = None
     source: str | None = None
@@ -44,7 +44,7 @@ class _Step(msgspec.Struct):
     is_copied_context: bool | None = None
 
 
-class _Atif(msgspec.Struct):
+class _Atif(msgspec.Struct, gc=False):
     schema_version: str | None = None
     steps: list[_Step] | None = None
 
@@ -91,45 +91,45 @@ def parse_trajectory(data: bytes) -> Trajectory:
         atif = _typed(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         atif = _leniently(parse_json(data))
-    result = Trajectory(version=atif.schema_version)
-    prompt = cached = completion = 0.0
-    measured = False
-    for step in atif.steps or ():
-        if step.source != "agent" or step.is_copied_context:
-            continue
-        result.n_steps += 1
-        metrics = step.metrics
-        if metrics is not None:
-            if metrics.prompt_tokens is not None:
-                measured = True
-                prompt += metrics.prompt_tokens
-                if result.first_prompt_tokens is None and metrics.prompt_tokens > 0:
-                    result.first_prompt_tokens = int(metrics.prompt_tokens)
-            cached += metrics.cached_tokens or 0
-            completion += metrics.completion_tokens or 0
-        if step.tool_calls:
-            _take_calls(step, step.tool_calls, result)
-    if measured and (prompt or cached or completion):
-        result.tokens = (int(prompt), int(cached), int(completion))
+    steps = [step for step in atif.steps or () if step.source == "agent" and not step.is_copied_context]
+    result = Trajectory(atif.schema_version, len(steps))
+    _take_metrics([step.metrics for step in steps if step.metrics is not None], result)
+    _take_calls(steps, result)
     return result
 
 
-def _take_calls(step: _Step, calls: list[_ToolCall], into: Trajectory) -> None:
-    results = (step.observation.results if step.observation is not None else None) or ()
+def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
+    prompts = [m.prompt_tokens for m in metrics if m.prompt_tokens is not None]
+    into.first_prompt_tokens = next((int(n) for n in prompts if n > 0), None)
+    prompt = sum(prompts)
+    cached, completion = sum(m.cached_tokens or 0 for m in metrics), sum(m.completion_tokens or 0 for m in metrics)
+    if prompts and (prompt or cached or completion):
+        into.tokens = (int(prompt), int(cached), int(completion))
+
+
+def _take_calls(steps: list[_Step], into: Trajectory) -> None:
+    found = [(step, call, _output(step, call)) for step in steps if step.tool_calls for call in step.tool_calls]
+    into.step_ids = [step.step_id for step, _, _ in found]
+    into.times = [step.timestamp for step, _, _ in found]
+    into.call_ids = [call.tool_call_id for _, call, _ in found]
+    into.tools = [call.function_name or "unknown" for _, call, _ in found]
+    into.arguments = [bytes(call.arguments) for _, call, _ in found]
+    into.outputs = [output for _, _, output in found]
+
+
+def _output(step: _Step, call: _ToolCall) -> str | None:
+    """What was observed of a call."""
+    results = step.observation.results if step.observation is not None else None
+    if not results:
+        return None
+    for result in results:
+        if result.source_call_id == call.tool_call_id:
+            return text_of(result.content) if isinstance(result.content, list) else result.content
     # An observation without ids belongs to the only call there is.
-    only = len(calls) == len(results) == 1 and results[0].source_call_id is None
-    for call in calls:
-        into.step_ids.append(step.step_id)
-        into.call_ids.append(call.tool_call_id)
-        into.tools.append(call.function_name or "unknown")
-        into.arguments.append(bytes(call.arguments))
-        into.times.append(step.timestamp)
-        content = None
-        for item in results:
-            if only or item.source_call_id == call.tool_call_id:
-                content = item.content
-                break
-        into.outputs.append(text_of(content) if isinstance(content, list) else content)
+    if len(results) == 1 and results[0].source_call_id is None and len(step.tool_calls or ()) == 1:
+        content = results[0].content
+        return text_of(content) if isinstance(content, list) else content
+    return None
 
 
 def text_of(content: Any) -> str:

@@ -12,7 +12,7 @@ from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.evidence import Captured, mark_automatic, read_captured
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.job import plan_of
-from akm_harbor.trials.result import Row, config_row, result_row, task_path
+from akm_harbor.trials.result import Row, config_row, note_naive, result_row, task_path
 from akm_harbor.trials.stamps import FOLDER, RACY, Stamp
 from akm_harbor.trials.usual import usual_row
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_text, parse_json
@@ -82,6 +82,8 @@ def _own_row(files: TrialFiles, trial: TrialDir, reward_key: str) -> Row:
     row = usual_row(data, reward_key) if data is not None else None
     if row is not None:
         row["_state"] = "read"
+        if naive := row.pop("_naive"):
+            note_naive(files, naive)
     else:
         row = _unusual_row(files, data, reward_key)
         if data is None and "result.json" in trial.files:

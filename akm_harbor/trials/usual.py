@@ -131,7 +131,10 @@ _BRACE = ord("{")
 
 
 def usual_row(data: bytes, reward_key: str) -> Row | None:
-    """The row of a usual result, with its private columns; None when anything is unusual."""
+    """The row of a usual result, with its private columns; None when anything is unusual.
+
+    Its `_naive` names a time that is worth `note_naive`.
+    """
     try:
         result = _decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -144,7 +147,7 @@ def _columns(r: _Result) -> Row | None:
     started, naive = micros(r.started_at)
     finished, naive_too = micros(r.finished_at)
     info, usage = r.agent_info, r.agent_result or _NO_USAGE
-    if naive or naive_too or started is None or finished is None:
+    if started is None or finished is None:
         return None
     if not (r.id and r.trial_name and r.task_name and info.name):
         return None
@@ -174,6 +177,7 @@ def _columns(r: _Result) -> Row | None:
         "cost_usd": as_float(usage.cost_usd),
         "token_source": "harbor" if known else None,
         "schema_ok": True,
+        "_naive": "started_at" if naive else "finished_at" if naive_too else None,
     }
 
 

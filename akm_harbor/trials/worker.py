@@ -8,17 +8,21 @@ a tenth of a second.
 import gc
 import struct
 import sys
-from typing import IO
+from itertools import chain
+from typing import IO, Any
 
 import msgspec
 
 from akm_harbor.trials.cache import Told
 from akm_harbor.trials.calls import Columns
 from akm_harbor.trials.discover import TrialDir
+from akm_harbor.trials.packed import Column, packed
+from akm_harbor.trials.result import Row
 from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.trial import TrialRead, read_trial
 
 HEADER = struct.Struct("<Q")
+_encode_into = msgspec.msgpack.Encoder().encode_into
 
 
 class Request(msgspec.Struct):
@@ -30,6 +34,18 @@ class Request(msgspec.Struct):
     now_ns: int
 
 
+class Rows(msgspec.Struct):
+    """Rows of one detail table.
+
+    Attributes:
+        counts: how many each trial has.
+        columns: without the trial's own; those that no row filled are left out.
+    """
+
+    counts: list[int]
+    columns: dict[str, Column]
+
+
 class ChunkRead(msgspec.Struct):
     """What several trials gave, one element a trial in every list.
 
@@ -37,7 +53,7 @@ class ChunkRead(msgspec.Struct):
         n: how many trials.
         rows: columns of the trials table; those that no trial filled are left out.
         private: what the join and the cache need but no column holds.
-        tables: columns of the other tables by table name.
+        tables: rows of the other tables by table name; those without any are left out.
         stamps: what was looked at.
         problems: (path below the trial, kind, detail, action).
         notes: minor findings.
@@ -46,16 +62,18 @@ class ChunkRead(msgspec.Struct):
     n: int
     rows: Columns
     private: Columns
-    tables: list[dict[str, Columns]]
+    tables: dict[str, Rows]
     stamps: list[list[Stamp]]
     problems: list[list[Told]]
     notes: list[dict[str, str]]
 
 
-def send(pipe: IO[bytes], value: object) -> None:
-    """Write one message."""
-    data = msgspec.msgpack.encode(value)
-    pipe.write(HEADER.pack(len(data)) + data)
+def send(pipe: IO[bytes], value: object, buffer: bytearray | None = None) -> None:
+    """Write one message; with a buffer to reuse, without growing a new one."""
+    data = bytearray() if buffer is None else buffer
+    _encode_into(value, data)
+    pipe.write(HEADER.pack(len(data)))
+    pipe.write(data)
     pipe.flush()
 
 
@@ -76,17 +94,36 @@ def read_chunk(request: Request) -> ChunkRead:
 
 def joined(reads: list[TrialRead]) -> ChunkRead:
     """Put what trials gave side by side: columns are cheaper to pass on than rows."""
-    names = dict.fromkeys(name for read in reads for name in read.row)
-    private = dict.fromkeys(name for read in reads for name in read.private)
+    tables = dict.fromkeys(chain.from_iterable(read.tables for read in reads))
+    parts = {name: _stacked([read.tables.get(name, {}) for read in reads]) for name in tables}
     return ChunkRead(
         len(reads),
-        {name: [read.row.get(name) for read in reads] for name in names},
-        {name: [read.private.get(name) for read in reads] for name in private},
-        [read.tables for read in reads],
+        _side_by_side([read.row for read in reads]),
+        _side_by_side([read.private for read in reads]),
+        {name: rows for name, rows in parts.items() if rows.columns},
         [read.stamps for read in reads],
         [read.problems for read in reads],
         [read.notes for read in reads],
     )
+
+
+def _side_by_side(rows: list[Row]) -> Columns:
+    """Rows as columns."""
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return dict(zip(names, map(list, zip(*(map(row.get, names) for row in rows), strict=True)), strict=False))
+
+
+def _stacked(parts: list[Columns]) -> Rows:
+    """The trials' rows of one table, one below the other."""
+    counts = [len(next(iter(columns.values()), ())) for columns in parts]
+    stacked: dict[str, Column] = {}
+    for name in dict.fromkeys(chain.from_iterable(parts)):
+        values: list[Any] = []
+        for columns, count in zip(parts, counts, strict=True):
+            values += columns[name] if name in columns else [None] * count
+        if values and (values[0] is not None or values.count(None) < len(values)):
+            stacked[name] = packed(values)
+    return Rows(counts, stacked)
 
 
 def main() -> None:
@@ -95,8 +132,9 @@ def main() -> None:
     sys.stdout = sys.stderr  # a stray print must not break the protocol
     gc.disable()  # nothing here makes cycles
     decode = msgspec.msgpack.Decoder(Request).decode
+    buffer = bytearray()
     while (message := receive(source)) is not None:
-        send(sink, read_chunk(decode(message)))
+        send(sink, read_chunk(decode(message)), buffer)
 
 
 if __name__ == "__main__":

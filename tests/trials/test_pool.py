@@ -8,7 +8,7 @@ import pytest
 from akm_harbor.tables import read_table
 from akm_harbor.trials import collect, pool
 from akm_harbor.trials.columns import ALL
-from akm_harbor.trials.discover import discover
+from akm_harbor.trials.discover import TrialDir, discover
 from akm_harbor.trials.worker import Request
 from tests.trials.conftest import RECORDINGS, Jobs
 
@@ -88,5 +88,57 @@ def test_answers_come_in_the_order_of_the_requests(jobs: Jobs) -> None:
         jobs.trial("one", f"t{i:02d}__AAAAAA{i % 10}")
     trials = list(discover([jobs.root], time.time_ns()).jobs[0].trials)
     requests = [Request(i, [trial], "reward", 0) for i, trial in enumerate(trials)]
-    names = [name for chunk in pool._in_order(requests, 3) for name in chunk.rows["trial_name"]]
+    names = [name for chunk in pool._Crew(iter(requests), 3).answers() for name in chunk.rows["trial_name"]]
     assert names == [t.name for t in trials]
+
+
+def many(jobs: Jobs, n: int) -> list[TrialDir]:
+    for i in range(n):
+        jobs.trial("one", f"t{i:03d}__AAAA{i:03d}")
+    return list(discover([jobs.root], time.time_ns()).jobs[0].trials)
+
+
+def test_workers_begin_before_all_trials_are_given(jobs: Jobs) -> None:
+    trials = many(jobs, 70)
+    with pool.Reader("reward", 0, workers=2) as reader:
+        reader.give(trials[:65])
+        assert reader._crew is not None
+        done = reader._crew._done.get(timeout=60)
+        assert isinstance(done, tuple)
+        assert done[0].trials == trials[:64]
+        reader._crew._done.put(done)
+        reader.give(trials[65:])
+        reader.give([])
+        assert [name for chunk in reader.read() for name in chunk.rows["trial_name"]] == [t.name for t in trials]
+
+
+def test_workers_wait_while_nobody_takes_what_they_read(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = many(jobs, 20)
+    monkeypatch.setattr(pool, "_UNTAKEN_BYTES", 1)
+    crew = pool._Crew((Request(i, [trial], "reward", 0) for i, trial in enumerate(trials)), 2)
+    time.sleep(1)
+    assert crew._done.qsize() <= 3
+    assert sum(chunk.n for chunk in crew.answers()) == 20
+
+
+def test_a_reader_left_half_way_leaves_no_thread(jobs: Jobs) -> None:
+    trials = many(jobs, 300)
+    with pool.Reader("reward", 0, workers=2) as reader:
+        for trial in trials:
+            reader.give([trial])
+        crew = reader._crew
+        assert crew is not None
+        next(crew.answers())
+    assert not any(thread.is_alive() for thread in crew._threads)
+
+
+def test_what_goes_wrong_in_a_thread_is_raised(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start() -> "subprocess.Popen[bytes]":
+        raise OSError(11, "no more processes")
+
+    trials = many(jobs, 3)
+    monkeypatch.setattr(pool, "_start", start)
+    with pool.Reader("reward", 0, workers=2) as reader:
+        reader.give(trials)
+        with pytest.raises(OSError, match="no more processes"):
+            list(reader.read())

@@ -117,7 +117,7 @@ class Book:
             "taken_over": sum(r.answered and r.taken_over for r in replies),
             "failed": sum(not r.answered for r in replies),
             "retried": sum(max(0, r.attempts - 1) for r in replies),
-            "uncertain": len(self.recorded.in_flight),
+            "uncertain": self.recorded.uncertain,
             "by_class": dict(sorted(classes.items())),
         }
 

@@ -35,15 +35,22 @@ class Recorded:
         replies: key -> the reply; of several, an answer before a failure.
         sent: key -> requests sent for it.
         in_flight: keys of requests whose end is not recorded, with the most they can have cost.
-        charged: USD set against failed attempts that the server may have charged for.
+        lost: requests that were in flight when a process ended, and were made again since.
+        charged: USD set against those, and against failed attempts that the server may have charged for.
         torn: bytes of a line that was cut off at the end.
     """
 
     replies: dict[str, Reply] = field(default_factory=dict)
     sent: Counter[str] = field(default_factory=Counter)
     in_flight: dict[str, float] = field(default_factory=dict)
+    lost: int = 0
     charged: float = 0.0
     torn: int = 0
+
+    @property
+    def uncertain(self) -> int:
+        """Requests of which nobody knows whether they were charged for."""
+        return len(self.in_flight) + self.lost
 
 
 def read_journal(path: Path) -> Recorded:
@@ -79,6 +86,9 @@ def _take(recorded: Recorded, event: dict[str, Any]) -> None:
     kind, key = event.pop("event"), event["key"]
     if kind == "sent":
         recorded.sent[key] += 1
+        if key in recorded.in_flight:
+            recorded.lost += 1
+            recorded.charged += recorded.in_flight[key]
         recorded.in_flight[key] = float(event["at_most_usd"] or 0)
         return
     recorded.in_flight.pop(key, None)

@@ -198,8 +198,8 @@ def _problems(run: StudyRun, rows: Sequence[dict[str, Any]], statuses: Counter[s
     if run.book.recorded.torn:
         detail = f"{run.book.recorded.torn} bytes of a last line that was cut off"
         problems.add(run.book.journal.name, "torn-line", detail, "left out; the call it belongs to was made again")
-    if run.book.recorded.in_flight:
-        detail = f"{len(run.book.recorded.in_flight)} calls were in flight when an earlier run's calls ended"
+    if run.book.recorded.uncertain:
+        detail = f"{run.book.recorded.uncertain} requests were in flight when the process that made them ended"
         problems.add(
             run.book.journal.name, "uncertain-call", detail, "made again where needed, counted at their most in the cap"
         )

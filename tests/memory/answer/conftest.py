@@ -86,7 +86,8 @@ def direct(here, monkeypatch):
 def stores(tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     names = ("locomo", "longmemeval", "beam", "convomem")
-    return {name: Store(convert(find_source(f"demo-{name}").path, root / name).path) for name in names}
+    sources = {name: find_source(f"demo-{name}") for name in names}
+    return {name: Store(convert(s.path, root / name, source=s).path) for name, s in sources.items()}
 
 
 @pytest.fixture

@@ -38,6 +38,16 @@ def test_what_was_sent_and_never_heard_of_is_in_flight_at_its_most(tmp_path):
     assert recorded.charged == 0.2
 
 
+def test_a_request_made_again_leaves_the_first_one_uncertain_for_ever(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.sent("a", 0.5)  # the process ends here
+        journal.sent("a", 0.5)
+        journal.reply(reply("a"))
+        journal.sent("b", 0.25)
+    recorded = read_journal(tmp_path / "j")
+    assert (recorded.lost, recorded.charged, recorded.uncertain) == (1, 0.5, 2)
+
+
 def test_an_answer_is_not_replaced_by_a_later_failure(tmp_path):
     with Journal(tmp_path / "j") as journal:
         journal.reply(reply(status="failed", text=None))

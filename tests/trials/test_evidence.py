@@ -176,7 +176,7 @@ def test_an_oracle_context_arm_shows_its_context(jobs: Jobs) -> None:
     evidence.capture(arm="oracle", akm_expected=False, context="bundle")
     evidence.lines("probe.jsonl", {**request(tools=("bash",)), "context_chars": 321})
     got = evidence.read()
-    assert got.row["treatment_delivered"] is None
+    assert got.row["treatment_delivered"] is True
     assert rows_of(got, "model_requests")[0]["context_chars"] == 321
 
 

@@ -16,7 +16,7 @@ OBSERVATIONAL = (
 )
 
 STAGES: tuple[tuple[str, str, Callable[[TrialUse], bool | None]], ...] = (
-    ("delivered", "treatment delivered", lambda t: t.delivered),
+    ("delivered", "treatment delivered", lambda t: True if t.placebo else t.delivered),
     ("offered", "akm tools offered to the model", lambda t: t.offered),
     ("exposed", "the arm's text in a request of the agent", lambda t: t.exposed),
     ("called", "model called akm, or read the bundle", lambda t: t.called),

@@ -125,7 +125,7 @@ def test_the_funnel(many: ManyArms, truth: dict[tuple[str, str], Counter[Truth]]
         assert stages["offered"] == n * offered
         assert stages["exposed"] == n * (funnel.arm not in {"control", "tools-only"})
         kept_back = ATTEMPTS if funnel.arm == "akm" else 0
-        assert stages["delivered"] == (0 if funnel.arm in {"control", "empty-bundle"} else n - kept_back)
+        assert stages["delivered"] == (0 if funnel.arm == "control" else n - kept_back)
 
 
 def test_the_contrasts(many: ManyArms, truth: dict[tuple[str, str], Counter[Truth]]) -> None:

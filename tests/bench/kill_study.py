@@ -23,6 +23,7 @@ COLUMNS = (
     "arm", "task_name", "status", "reward", "n_tool_calls", "n_input_tokens", "n_cache_tokens", "n_output_tokens",
     "cost_usd", "exception_type", "treatment_delivered",
 )  # fmt: skip
+STARTING_SECONDS = 10.0
 MODES = ("group", "ab run", "harbor")
 
 
@@ -31,6 +32,12 @@ def table(folder: Path) -> tuple[Counter[str], int]:
     rows = read_table(folder / "dataset", "trials", list(COLUMNS)).to_pylist()
     counting = [row for row in rows if row["status"] != "superseded"]
     return Counter(str(tuple(row[name] for name in COLUMNS)) for row in counting), len(rows) - len(counting)
+
+
+def span(folder: Path) -> float:
+    """Seconds from the first trial's start to the last one's end."""
+    rows = read_table(folder / "dataset", "trials", ["started_at", "finished_at"]).to_pylist()
+    return (max(row["finished_at"] for row in rows) - min(row["started_at"] for row in rows)).total_seconds()
 
 
 def command(folder: Path, study: list[str]) -> list[str]:
@@ -107,6 +114,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--per-run", type=int, default=1, help="kills of one run before it may end")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1, help="number of the first run's folder")
     parser.add_argument("--study", type=shlex.split, default=["demo"], help="study and options of `ab run`")
     parser.add_argument("--work", type=Path)
     arguments = parser.parse_args()
@@ -115,14 +123,17 @@ def main() -> int:
     cache = work / "cache"
     toolchain = find(None)
     environment = {**os.environ, "AKM_HARBOR_CACHE": str(cache), "AKM_HARBOR_TOOLCHAIN": str(toolchain.tree)}
-    seconds = run(work / "undisturbed", arguments.study, environment)
+    run(work / "undisturbed", arguments.study, environment)  # a complete one is not run again
     wanted, _ = table(work / "undisturbed")
+    seconds = span(work / "undisturbed") + STARTING_SECONDS
     print(f"undisturbed: {sum(wanted.values())} trials in {seconds:.0f} s", flush=True)
     rng = random.Random(arguments.seed)
     equal = clean = kills = runs = 0
+    number = arguments.first
     while kills < arguments.kills:
         runs += 1
-        folder = work / f"run-{runs:02}"
+        folder = work / f"run-{number:02}"
+        number += 1
         told = []
         for _ in range(min(arguments.per_run, arguments.kills - kills)):
             after, mode = rng.uniform(1.0, 0.9 * seconds / arguments.per_run), rng.choice(MODES)

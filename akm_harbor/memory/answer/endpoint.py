@@ -139,6 +139,9 @@ def _named(error: Exception) -> CallError:
         kind = failures.NOT_FOUND
     elif isinstance(status, int) and status >= 500:
         kind = failures.SERVER_ERROR
+    root = chain[-1]
+    if kind in failures.PERHAPS_PAID and str(root) not in text:  # "Connection error." alone helps nobody
+        text = f"{text} ({type(root).__name__}: {root})"
     return CallError(kind, redact_text(" ".join(text.split()), _ERROR_CHARS), _retry_after(chain))
 
 

@@ -197,6 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Connection", "close")  # it does close: an idle connection must not be used again
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()

@@ -27,7 +27,8 @@ def start_job(tmp_path: Path, cache: Path) -> Iterator[Start]:
         solve = "touch /logs/agent/started; sleep 1000 & sleep 1000"
         make_task(tmp_path / "tasks" / "endless", **{"solve": solve, **task})  # type: ignore[arg-type]
         process = subprocess.Popen(
-            harbor_command(tmp_path / "tasks", tmp_path / "jobs", cache),
+            # A shell starts its background jobs with SIGINT ignored, and children inherit that.
+            ["env", "--default-signal=INT", *harbor_command(tmp_path / "tasks", tmp_path / "jobs", cache)],
             env=harbor_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

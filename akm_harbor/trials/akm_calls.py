@@ -46,6 +46,8 @@ def worth_a_look(tools: list[str], arguments: list[bytes], folder: str | None = 
     marks = [b"akm", b"AKM", *([folder.encode()] if folder else ())]
     every = b"\0".join(arguments)
     marks = [mark for mark in marks if mark in every]  # none of them, on most control arms
+    if not marks and not any(tool.startswith("akm_") for tool in set(tools)):
+        return []
     return [
         i
         for i, tool in enumerate(tools)

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from akm_harbor.trials.stamps import FOLDER, Stamp, plain
+from akm_harbor.trials.unchanged import unchanged
 
 STATE = "collect-state.msgpack"
 _VERSION = 2
@@ -156,28 +157,15 @@ class Memory:
 
     def nothing_changed(self) -> bool:
         """Whether a new collection would give the same dataset again."""
-        state = self.state
+        state, shapes = self.state, self.state.shapes
         if not all(map(_same, state.others)) or not all(map(_same, state.tasks)):
             return False
-        number = 0
-        shapes = state.shapes
-        for path, shape in zip(state.trials, self._shape_of, strict=True):
-            if not self._as_it_was(path, shapes[shape], number):
-                return False
-            number += len(shapes[shape])
-        return True
-
-    def _as_it_was(self, path: str, shape: tuple[str, ...], number: int) -> bool:
-        sizes, mtimes, lstat = self._sizes, self._mtimes, os.lstat
-        try:
-            for rel in shape:
-                info = lstat(f"{path}/{rel}" if rel else path)
-                if info.st_mtime_ns != mtimes[number] or (sizes[number] != FOLDER and info.st_size != sizes[number]):
-                    return False
-                number += 1
-        except OSError:
-            return False
-        return True
+        paths = [
+            f"{path}/{rel}" if rel else path
+            for path, shape in zip(state.trials, self._shape_of, strict=True)
+            for rel in shapes[shape]
+        ]
+        return unchanged(paths, self._sizes, self._mtimes)
 
     def unchanged(self, path: str) -> tuple[Entry, list[Stamp]] | None:
         """A trial's entry and stamps, when it is known and every file of it is as it was."""
@@ -188,9 +176,9 @@ class Memory:
             return None
         shape = self.state.shapes[self._shape_of[number]]
         first = self._first[number]
-        if not self._as_it_was(path, shape, first):
-            return None
         stamps = [(rel, self._sizes[first + i], self._mtimes[first + i]) for i, rel in enumerate(shape)]
+        if not all(_same((f"{path}/{rel}" if rel else path, size, mtime)) for rel, size, mtime in stamps):
+            return None
         return self._entries[number], stamps
 
     def _open(self) -> None:

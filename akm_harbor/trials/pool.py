@@ -9,9 +9,11 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
@@ -21,11 +23,18 @@ from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.trial import unread_trial
 from akm_harbor.trials.worker import ChunkRead, Request, joined, read_chunk, receive, send
 
-_CHUNK = 64
+_CHUNK = 256
+_AHEAD = 2
+"""Requests a worker has at once, so that it need not wait while its answer is fetched."""
 _WORTH_BYTES = 24 * 1024 * 1024
 _WORTH_TRIALS = 2000
 _UNTAKEN_BYTES = 64 * 1024 * 1024
+_PIPE_BYTES = 1024 * 1024
+"""An answer is a few of these, not dozens: for each, a worker waits until this process looks."""
+_KEEP_FREED_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 26), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
+"""glibc's: trajectories of some MB come and go, and getting the memory anew each time costs a tenth."""
 
+_encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ChunkRead).decode
 
 
@@ -69,7 +78,7 @@ class Reader:
             self._requests.put(Request(self._asked, chunk, self._reward_key, self._now_ns))
             self._asked += 1
             if self._crew is None and self._workers > 1 and self._worth_it(chunk):
-                self._crew = _Crew(iter(self._requests.get, None), self._workers)
+                self._crew = _Crew(self._requests, self._workers)
 
     def _worth_it(self, chunk: list[TrialDir]) -> bool:
         self._trials += len(chunk)
@@ -98,7 +107,7 @@ def _weight(trial: TrialDir) -> int:
 
 
 def _chunks(trials: list[TrialDir]) -> list[list[TrialDir]]:
-    """Runs of at most 64 trials or about 24 MB, so that no worker is left with all the weight."""
+    """Runs of at most 256 trials or about 24 MB, so that no worker is left with all the weight."""
     chunks: list[list[TrialDir]] = []
     weight = 0
     for trial in trials:
@@ -111,17 +120,11 @@ def _chunks(trials: list[TrialDir]) -> list[list[TrialDir]]:
     return chunks
 
 
-def _in_order(requests: Iterable[Request], workers: int) -> Iterator[ChunkRead]:
-    """Answers in the order of the requests, which may still be coming."""
-    return _Crew(iter(requests), workers).answers()
-
-
 class _Crew:
     """Threads that drive a worker each. They stay ahead of who takes the answers, but not without bound."""
 
-    def __init__(self, requests: Iterator[Request], workers: int) -> None:
+    def __init__(self, requests: SimpleQueue[Request | None], workers: int) -> None:
         self._requests = requests
-        self._asking = threading.Lock()
         self._done: SimpleQueue[_Done | BaseException | None] = SimpleQueue()
         self._room = threading.Condition()
         self._untaken = 0
@@ -157,16 +160,28 @@ class _Crew:
     def _serve(self) -> None:
         """Drive one worker, and start another when it dies."""
         worker = None
+        asked: deque[tuple[Request, bytes]] = deque()
         try:
-            while (request := self._next()) is not None:
-                worker = worker or _start()
-                answer = _ask(worker, request)
+            while True:
+                while len(asked) < _AHEAD and (request := self._next(wait=not asked)) is not None:
+                    try:
+                        asked.append((request, _encode(request)))
+                    except UnicodeEncodeError:  # a name that is not UTF-8 cannot be told over the pipe
+                        self._put(request, read_chunk(request))
+                        continue
+                    if worker is not None:
+                        _tell(worker, asked[-1][1])
+                if not asked:
+                    break
+                if worker is None:
+                    worker = _start()
+                    for _, message in asked:
+                        _tell(worker, message)
+                answer = _heard(worker)
                 if answer is None:
                     _stop(worker)
                     worker = None
-                with self._room:
-                    self._untaken += _size(answer)
-                self._done.put((request, answer))
+                self._put(asked.popleft()[0], answer)
             self._done.put(None)
         except BaseException as error:  # noqa: BLE001  (raised again where the answers are taken)
             self._done.put(error)
@@ -174,19 +189,33 @@ class _Crew:
             if worker is not None:
                 _stop(worker)
 
-    def _next(self) -> Request | None:
-        # Waiting comes before asking: so the oldest answer that is not there yet is always being read.
+    def _next(self, *, wait: bool) -> Request | None:
+        """The next request; None when there is none any more, or none yet and nothing else to wait for."""
         with self._room:
-            self._room.wait_for(lambda: self._closed or self._untaken < _UNTAKEN_BYTES)
-        with self._asking:
-            return None if self._closed else next(self._requests, None)
+            # Only who owes no answer waits for room: the answer that would make some may be its own.
+            if wait:
+                self._room.wait_for(lambda: self._closed or self._untaken < _UNTAKEN_BYTES)
+            if self._closed or self._untaken >= _UNTAKEN_BYTES:
+                return None
+        try:
+            request = self._requests.get(block=wait)
+        except Empty:
+            return None
+        if request is None:
+            self._requests.put(None)  # the end, for every thread
+        return request
+
+    def _put(self, request: Request, answer: bytes | ChunkRead | None) -> None:
+        with self._room:
+            self._untaken += _size(answer)
+        self._done.put((request, answer))
 
     def _taken(self, request: Request, answer: bytes | ChunkRead | None) -> list[ChunkRead]:
         with self._room:
             self._untaken -= _size(answer)
             self._room.notify_all()
         read = _decoded(answer)
-        return _one_by_one(request) if read is None else [read]
+        return _again(request) if read is None else [read]
 
 
 type _Done = tuple[Request, bytes | ChunkRead | None]
@@ -208,23 +237,32 @@ def _start() -> "subprocess.Popen[bytes]":
     # The package may be importable only through the parent's path (a checkout, a zip).
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
+    worker = subprocess.Popen(
         [sys.executable, "-m", "akm_harbor.trials.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**_KEEP_FREED_MEMORY, **os.environ, "PYTHONPATH": path},
     )
+    try:
+        import fcntl
+
+        fcntl.fcntl(worker.stdout.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)  # type: ignore[union-attr]
+    except (ImportError, AttributeError, OSError):
+        pass  # not on this system, or not for this user: only slower
+    return worker
 
 
-def _ask(worker: "subprocess.Popen[bytes]", request: Request) -> bytes | ChunkRead | None:
-    """The worker's answer; None when it died over it."""
+def _tell(worker: "subprocess.Popen[bytes]", message: bytes) -> None:
     assert worker.stdin is not None
+    with suppress(OSError):  # it died, which listening for the answer will tell
+        send(worker.stdin, message)
+
+
+def _heard(worker: "subprocess.Popen[bytes]") -> bytes | None:
+    """The worker's answer; None when it died over it."""
     assert worker.stdout is not None
     try:
-        send(worker.stdin, request)
         return receive(worker.stdout)
-    except UnicodeEncodeError:  # a name that is not UTF-8 cannot be told over the pipe
-        return read_chunk(request)
     except OSError:
         return None
 
@@ -243,12 +281,18 @@ def _stop(worker: "subprocess.Popen[bytes]") -> None:
         worker.wait()
 
 
-def _one_by_one(request: Request) -> list[ChunkRead]:
-    """A worker died over a chunk: find the trial that kills it and keep the row."""
-    reads: list[ChunkRead] = []
-    for trial in request.trials:
-        worker = _start()
-        answer = _ask(worker, Request(0, [trial], request.reward_key, request.now_ns))
-        _stop(worker)
-        reads.append(_decoded(answer) or joined([unread_trial(trial)]))
-    return reads
+def _again(request: Request) -> list[ChunkRead]:
+    """A worker died over a chunk: halve it until the trial that kills it is alone, and keep the row."""
+    worker = _start()
+    _tell(worker, _encode(request))
+    read = _decoded(_heard(worker))
+    _stop(worker)
+    if read is not None:
+        return [read]
+    trials = request.trials
+    if len(trials) == 1:
+        return [joined([unread_trial(trials[0])])]
+    halves = trials[: len(trials) // 2], trials[len(trials) // 2 :]
+    return [
+        read for half in halves for read in _again(Request(request.number, half, request.reward_key, request.now_ns))
+    ]

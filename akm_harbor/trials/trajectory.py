@@ -108,28 +108,27 @@ def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
 
 
 def _take_calls(steps: list[_Step], into: Trajectory) -> None:
-    found = [(step, call, _output(step, call)) for step in steps if step.tool_calls for call in step.tool_calls]
-    into.step_ids = [step.step_id for step, _, _ in found]
-    into.times = [step.timestamp for step, _, _ in found]
-    into.call_ids = [call.tool_call_id for _, call, _ in found]
-    into.tools = [call.function_name or "unknown" for _, call, _ in found]
-    into.arguments = [bytes(call.arguments) for _, call, _ in found]
-    into.outputs = [output for _, _, output in found]
-
-
-def _output(step: _Step, call: _ToolCall) -> str | None:
-    """What was observed of a call."""
-    results = step.observation.results if step.observation is not None else None
-    if not results:
-        return None
-    for result in results:
-        if result.source_call_id == call.tool_call_id:
-            return text_of(result.content) if isinstance(result.content, list) else result.content
-    # An observation without ids belongs to the only call there is.
-    if len(results) == 1 and results[0].source_call_id is None and len(step.tool_calls or ()) == 1:
-        content = results[0].content
-        return text_of(content) if isinstance(content, list) else content
-    return None
+    found: list[tuple[_Step, _ToolCall]] = []
+    outputs: list[str | list[Any] | None] = []
+    for step in steps:
+        calls = step.tool_calls
+        if not calls:
+            continue
+        results = (step.observation.results if step.observation is not None else None) or ()
+        if len(calls) == len(results) == 1 and results[0].source_call_id in (None, calls[0].tool_call_id):
+            # One call, one result, as nearly always; an observation without ids belongs to the only call there is.
+            found.append((step, calls[0]))
+            outputs.append(results[0].content)
+            continue
+        for call in calls:
+            found.append((step, call))
+            outputs.append(next((r.content for r in results if r.source_call_id == call.tool_call_id), None))
+    into.step_ids = [step.step_id for step, _ in found]
+    into.times = [step.timestamp for step, _ in found]
+    into.call_ids = [call.tool_call_id for _, call in found]
+    into.tools = [call.function_name or "unknown" for _, call in found]
+    into.arguments = [bytes(call.arguments) for _, call in found]
+    into.outputs = [text_of(content) if isinstance(content, list) else content for content in outputs]
 
 
 def text_of(content: Any) -> str:

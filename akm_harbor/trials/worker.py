@@ -6,9 +6,12 @@ a tenth of a second.
 """
 
 import gc
+import os
 import struct
 import sys
-from itertools import chain
+from itertools import chain, cycle
+from queue import Queue
+from threading import Thread
 from typing import IO, Any
 
 import msgspec
@@ -22,7 +25,6 @@ from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.trial import TrialRead, read_trial
 
 HEADER = struct.Struct("<Q")
-_encode_into = msgspec.msgpack.Encoder().encode_into
 
 
 class Request(msgspec.Struct):
@@ -68,12 +70,10 @@ class ChunkRead(msgspec.Struct):
     notes: list[dict[str, str]]
 
 
-def send(pipe: IO[bytes], value: object, buffer: bytearray | None = None) -> None:
-    """Write one message; with a buffer to reuse, without growing a new one."""
-    data = bytearray() if buffer is None else buffer
-    _encode_into(value, data)
-    pipe.write(HEADER.pack(len(data)))
-    pipe.write(data)
+def send(pipe: IO[bytes], message: bytes | bytearray) -> None:
+    """Write one message."""
+    pipe.write(HEADER.pack(len(message)))
+    pipe.write(message)
     pipe.flush()
 
 
@@ -132,9 +132,27 @@ def main() -> None:
     sys.stdout = sys.stderr  # a stray print must not break the protocol
     gc.disable()  # nothing here makes cycles
     decode = msgspec.msgpack.Decoder(Request).decode
-    buffer = bytearray()
+    encode_into = msgspec.msgpack.Encoder().encode_into
+    answers: Queue[bytearray | None] = Queue(maxsize=1)
+    writer = Thread(target=_write, args=(sink, answers), daemon=True)
+    writer.start()
+    # One is filled, one waits, one is written: growing a new one each time would cost more than filling it.
+    buffers = cycle((bytearray(), bytearray(), bytearray()))
     while (message := receive(source)) is not None:
-        send(sink, read_chunk(decode(message)), buffer)
+        buffer = next(buffers)
+        encode_into(read_chunk(decode(message)), buffer)
+        answers.put(buffer)
+    answers.put(None)
+    writer.join()
+
+
+def _write(sink: IO[bytes], answers: "Queue[bytearray | None]") -> None:
+    """Write answers while the next is read: a pipe holds but a part of one, and the collector may be busy."""
+    while (answer := answers.get()) is not None:
+        try:
+            send(sink, answer)
+        except OSError:
+            os._exit(1)  # nobody listens any more
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """How fast and how safe is collecting: prints name, measured, target, ok.
 
-Real submissions are read when AKM_HARBOR_TB_CORPUS (or the first argument) names a tree of
-Harbor jobs; else jobs are made up. AKM_HARBOR_BENCH_MB sets the megabytes of trajectories,
-AKM_HARBOR_BENCH_KILLS the number of kills.
+Three parts: a tree of results (rows, time and memory, and time again when nothing changed), SIGKILL
+at random moments, and large made-up trajectories against a single process's json.loads. Every time
+is of the command line as a whole, taken in turns with what it is compared to; run it on a quiet machine.
 """
 
+import argparse
 import copy
 import json
 import os
@@ -166,11 +167,10 @@ def make_trajectories(root: Path, megabytes: int) -> None:
         number += 1
 
 
-def results_only(scratch: Path) -> list[bool]:
+def results_only(scratch: Path, given: Path | None) -> list[bool]:
     """The tree of submissions: rows, time, memory, and time when nothing changed."""
-    given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("AKM_HARBOR_TB_CORPUS")
-    corpus = Path(given) if given else scratch / "jobs"
-    if not given:
+    corpus = given or scratch / "jobs"
+    if given is None:
         make_jobs(corpus, TRIALS)
         time.sleep(SETTLED)
     files = files_below(corpus, "result.json")
@@ -188,7 +188,7 @@ def results_only(scratch: Path) -> list[bool]:
     again = [collect(corpus, dataset)[0] for _ in range(5)]
     rows = read_frame(dataset, "trials")
     wanted = sum(1 for file in files if b'"trial_name"' in Path(file).read_bytes())
-    what = "real" if given else "made-up"
+    what = "made-up" if given is None else "real"
     ratio = statistics.median(f / b for f, b in zip(fresh, bare, strict=True))
     repeat = statistics.median(again) / statistics.median(fresh)
     return [
@@ -209,9 +209,8 @@ def results_only(scratch: Path) -> list[bool]:
     ]
 
 
-def trajectories(scratch: Path) -> list[bool]:
+def trajectories(scratch: Path, megabytes: int) -> list[bool]:
     """Large trajectories against a single process's json.loads."""
-    megabytes = int(os.environ.get("AKM_HARBOR_BENCH_MB", "2048"))
     root = scratch / "trajectories"
     make_trajectories(root, megabytes)
     time.sleep(SETTLED)
@@ -232,9 +231,8 @@ def trajectories(scratch: Path) -> list[bool]:
     ]
 
 
-def kills(scratch: Path) -> list[bool]:
+def kills(scratch: Path, rounds: int) -> list[bool]:
     """SIGKILL at random moments: the dataset is the old one or the new one, whole."""
-    rounds = int(os.environ.get("AKM_HARBOR_BENCH_KILLS", "30"))
     root, dataset, rng = scratch / "killed", scratch / "out" / "dataset", random.Random(3)
     make_jobs(root, 300, per_job=100, reward=0.0)
     command = [*CLI, "collect", str(root), "-o", str(dataset), "--workers", "2"]
@@ -260,12 +258,46 @@ def kills(scratch: Path) -> list[bool]:
     return [line(f"SIGKILL at {rounds} random moments", shown, f"{rounds} whole", ok=good == rounds)]
 
 
+def arguments() -> argparse.Namespace:
+    """What the command line and the environment ask for."""
+    env = os.environ.get
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "corpus",
+        nargs="?",
+        type=Path,
+        default=env("AKM_HARBOR_TB_CORPUS"),
+        help="a tree of real Harbor jobs (or AKM_HARBOR_TB_CORPUS); without one, jobs are made up",
+    )
+    parser.add_argument(
+        "--mb",
+        type=int,
+        default=env("AKM_HARBOR_BENCH_MB", "2048"),
+        help="megabytes of trajectories, 0 for none (or AKM_HARBOR_BENCH_MB; %(default)s)",
+    )
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=env("AKM_HARBOR_BENCH_KILLS", "30"),
+        help="how many kills, 0 for none (or AKM_HARBOR_BENCH_KILLS; %(default)s)",
+    )
+    given = parser.parse_args()
+    if given.corpus is not None and not given.corpus.is_dir():
+        parser.error(f"{given.corpus}: no such folder")
+    return given
+
+
 def main() -> int:
     """Run everything; the exit code says whether all targets were met."""
+    given = arguments()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="akm-harbor-bench-") as folder:
         scratch = Path(folder)
-        fine = [*results_only(scratch), *kills(scratch), *trajectories(scratch)]
+        fine = results_only(scratch, given.corpus)
+        if given.kills:
+            fine += kills(scratch, given.kills)
+        if given.mb:
+            fine += trajectories(scratch, given.mb)
     return 0 if all(fine) else 1
 
 

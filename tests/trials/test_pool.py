@@ -2,6 +2,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -83,12 +84,19 @@ def test_chunks_keep_order_and_bound_their_weight(jobs: Jobs) -> None:
     assert len(pool._chunks(trials * 100)) >= 5 * 100 // 64
 
 
+def requests(trials: list[TrialDir]) -> SimpleQueue[Request | None]:
+    queue: SimpleQueue[Request | None] = SimpleQueue()
+    for i, trial in enumerate(trials):
+        queue.put(Request(i, [trial], "reward", 0))
+    queue.put(None)
+    return queue
+
+
 def test_answers_come_in_the_order_of_the_requests(jobs: Jobs) -> None:
     for i in range(20):
         jobs.trial("one", f"t{i:02d}__AAAAAA{i % 10}")
     trials = list(discover([jobs.root], time.time_ns()).jobs[0].trials)
-    requests = [Request(i, [trial], "reward", 0) for i, trial in enumerate(trials)]
-    names = [name for chunk in pool._Crew(iter(requests), 3).answers() for name in chunk.rows["trial_name"]]
+    names = [name for chunk in pool._Crew(requests(trials), 3).answers() for name in chunk.rows["trial_name"]]
     assert names == [t.name for t in trials]
 
 
@@ -98,16 +106,17 @@ def many(jobs: Jobs, n: int) -> list[TrialDir]:
     return list(discover([jobs.root], time.time_ns()).jobs[0].trials)
 
 
-def test_workers_begin_before_all_trials_are_given(jobs: Jobs) -> None:
-    trials = many(jobs, 70)
+def test_workers_begin_before_all_trials_are_given(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = many(jobs, 20)
+    monkeypatch.setattr(pool, "_CHUNK", 8)
     with pool.Reader("reward", 0, workers=2) as reader:
-        reader.give(trials[:65])
+        reader.give(trials[:9])
         assert reader._crew is not None
         done = reader._crew._done.get(timeout=60)
         assert isinstance(done, tuple)
-        assert done[0].trials == trials[:64]
+        assert done[0].trials == trials[:8]
         reader._crew._done.put(done)
-        reader.give(trials[65:])
+        reader.give(trials[9:])
         reader.give([])
         assert [name for chunk in reader.read() for name in chunk.rows["trial_name"]] == [t.name for t in trials]
 
@@ -115,14 +124,15 @@ def test_workers_begin_before_all_trials_are_given(jobs: Jobs) -> None:
 def test_workers_wait_while_nobody_takes_what_they_read(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     trials = many(jobs, 20)
     monkeypatch.setattr(pool, "_UNTAKEN_BYTES", 1)
-    crew = pool._Crew((Request(i, [trial], "reward", 0) for i, trial in enumerate(trials)), 2)
+    crew = pool._Crew(requests(trials), 2)
     time.sleep(1)
-    assert crew._done.qsize() <= 3
+    assert crew._done.qsize() <= 2 * 2
     assert sum(chunk.n for chunk in crew.answers()) == 20
 
 
-def test_a_reader_left_half_way_leaves_no_thread(jobs: Jobs) -> None:
-    trials = many(jobs, 300)
+def test_a_reader_left_half_way_leaves_no_thread(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = many(jobs, 40)
+    monkeypatch.setattr(pool, "_CHUNK", 1)
     with pool.Reader("reward", 0, workers=2) as reader:
         for trial in trials:
             reader.give([trial])
@@ -130,6 +140,26 @@ def test_a_reader_left_half_way_leaves_no_thread(jobs: Jobs) -> None:
         assert crew is not None
         next(crew.answers())
     assert not any(thread.is_alive() for thread in crew._threads)
+
+
+def test_deaths_among_many_trials_cost_only_the_deadly_ones(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = many(jobs, 12)
+    code = (
+        "import os; from akm_harbor.trials import worker; read = worker.read_trial\n"
+        "deadly = lambda trial: trial.name[1:4] in ('002', '009')\n"
+        "worker.read_trial = lambda trial, *rest: os._exit(9) if deadly(trial) else read(trial, *rest)\n"
+        "worker.main()\n"
+    )
+    monkeypatch.setattr(
+        pool, "_start", lambda: subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, cwd=Path.cwd())
+    )
+    monkeypatch.setattr(pool, "_CHUNK", 6)
+    with pool.Reader("reward", 0, workers=2) as reader:
+        reader.give(trials)
+        chunks = list(reader.read())
+    assert [name for chunk in chunks for name in chunk.rows["trial_name"]] == [t.name for t in trials]
+    statuses = [status for chunk in chunks for status in chunk.rows["own_status"]]
+    assert [i for i, status in enumerate(statuses) if status == "unreadable"] == [2, 9]
 
 
 def test_what_goes_wrong_in_a_thread_is_raised(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:

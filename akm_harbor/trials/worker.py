@@ -131,6 +131,8 @@ def main() -> None:
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not break the protocol
     gc.disable()  # nothing here makes cycles
+    if hasattr(os, "nice"):
+        os.nice(5)  # the collector goes first: it is one process, and where it waits, all do
     decode = msgspec.msgpack.Decoder(Request).decode
     encode_into = msgspec.msgpack.Encoder().encode_into
     answers: Queue[bytearray | None] = Queue(maxsize=1)

@@ -45,6 +45,7 @@ def run_harbor(arguments: Sequence[str], log: Path, *, lock: int, tick: Callable
             stderr=subprocess.STDOUT,
             env={**os.environ, **SETTINGS, "COLUMNS": "160"},
             pass_fds=(lock,),
+            process_group=0,  # a terminal's Ctrl-C would reach Harbor twice: from there, and from below
         )
         try:
             while process.poll() is None:

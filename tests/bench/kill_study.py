@@ -1,7 +1,7 @@
 """Kill a study at random moments, go on with it, and compare its table with an undisturbed run's.
 
 `python tests/bench/kill_study.py --kills 20`: by hand, it takes about as long as so many demo studies.
-A third of the kills hits the whole process group, a third `ab run` alone, a third Harbor alone.
+A third of the kills hits both processes, a third `ab run` alone, a third Harbor alone.
 """
 
 import argparse
@@ -24,7 +24,7 @@ COLUMNS = (
     "cost_usd", "exception_type", "treatment_delivered",
 )  # fmt: skip
 STARTING_SECONDS = 10.0
-MODES = ("group", "ab run", "harbor")
+MODES = ("both", "ab run", "harbor")
 
 
 def table(folder: Path) -> tuple[Counter[str], int]:
@@ -67,13 +67,9 @@ def kill(folder: Path, study: list[str], environment: dict[str, str], after: flo
             pass
         else:
             return False
-        if mode == "group":
-            os.killpg(process.pid, signal.SIGKILL)
-        elif mode == "ab run":
-            process.kill()
-        else:
-            for child in children(process.pid):
-                os.kill(child, signal.SIGKILL)
+        harbor = children(process.pid)  # in a process group of its own
+        for pid in {"both": [process.pid, *harbor], "ab run": [process.pid], "harbor": harbor}[mode]:
+            os.kill(pid, signal.SIGKILL)
         process.wait()
     return True
 

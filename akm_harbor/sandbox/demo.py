@@ -153,7 +153,12 @@ def _harbor(job_file: Path, log: Path, tick: Callable[[], None]) -> None:
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            process_group=0,  # a terminal's Ctrl-C would reach Harbor twice: from there, and from below
         )
         try:
             while process.poll() is None:

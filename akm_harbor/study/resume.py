@@ -164,7 +164,11 @@ def resume(found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[s
     record_doomed(found)
     arguments = resume_command(found, again=again, more=more, in_cwd=True)
     command = [sys.executable, "-m", "akm_harbor.study.launch", str(os.getpid()), *arguments]
-    with subprocess.Popen(command, cwd=found.cwd, env={**os.environ, **SETTINGS}) as process:
+    # In a group of its own, or a terminal's Ctrl-C would reach Harbor twice, and it drops its trials half-way.
+    environment = {**os.environ, **SETTINGS}
+    with subprocess.Popen(
+        command, cwd=found.cwd, env=environment, stdin=subprocess.DEVNULL, process_group=0
+    ) as process:
         try:
             return process.wait()
         except BaseException:

@@ -7,10 +7,10 @@ from akm_harbor.errors import AkmHarborError
 
 def main() -> None:
     """Run the command line; a known failure is one message and its exit code, never a traceback."""
-    from akm_harbor.cli.app import app
+    from akm_harbor.cli.app import run
 
     try:
-        app()
+        run()
     except AkmHarborError as error:
         sys.stderr.write(f"akm-harbor: {error}\n")
         raise SystemExit(error.exit_code) from None

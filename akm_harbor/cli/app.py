@@ -1,35 +1,42 @@
-"""The typer application: every noun is added here, its heavy imports wait until it is called."""
+"""The typer application: a table of nouns, each a thin module whose heavy imports wait until it is called."""
 
+import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 import akm_harbor
-from akm_harbor.cli import (
-    ab,
-    arms,
-    canary,
-    collect,
-    corpus,
-    demo,
-    doctor,
-    memory,
-    model,
-    plan,
-    report,
-    sandbox,
-    tables,
-    toolchain,
+
+NOUNS = (
+    *("collect", "demo", "doctor", "plan"),
+    *("ab", "arms", "canary", "corpus", "memory", "model", "report", "sandbox", "toolchain", "tables"),
 )
 
-app = typer.Typer(
-    name="akm-harbor",
-    help="Evidence about agent memory: A/B trials under Harbor, memory benchmarks, store health.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
+
+def build(argv: list[str] | None = None) -> typer.Typer:
+    """The application: all of it, or only the noun that the arguments begin with.
+
+    Typer makes every parameter of every command it is given, which takes longer than what
+    a short command does.
+    """
+    whole = typer.Typer(
+        name="akm-harbor",
+        help="Evidence about agent memory: A/B trials under Harbor, memory benchmarks, store health.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        rich_markup_mode="markdown",
+    )
+    whole.callback()(_main)
+    called = (argv or [""])[0]
+    for noun in (called,) if called in NOUNS else NOUNS:
+        module = import_module(f"akm_harbor.cli.{noun}")
+        if hasattr(module, "app"):
+            whole.add_typer(module.app, name=noun)
+        else:
+            whole.command()(getattr(module, noun))
+    return whole
 
 
 def _version(value: bool) -> None:
@@ -38,7 +45,6 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
@@ -47,17 +53,14 @@ def _main(
     """Evidence about agent memory."""
 
 
-app.command()(collect.collect)
-app.command()(demo.demo)
-app.command()(doctor.doctor)
-app.command()(plan.plan)
-app.add_typer(ab.app, name="ab")
-app.add_typer(arms.app, name="arms")
-app.add_typer(canary.app, name="canary")
-app.add_typer(corpus.app, name="corpus")
-app.add_typer(memory.app, name="memory")
-app.add_typer(model.app, name="model")
-app.add_typer(report.app, name="report")
-app.add_typer(sandbox.app, name="sandbox")
-app.add_typer(toolchain.app, name="toolchain")
-app.command()(tables.tables)
+def run() -> None:
+    """Run what the process was asked for."""
+    build(sys.argv[1:])()
+
+
+def __getattr__(name: str) -> object:
+    """`app`, with every noun, for whoever wants to look at it."""
+    if name != "app":
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return build()

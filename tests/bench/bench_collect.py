@@ -213,6 +213,7 @@ def trajectories(scratch: Path, megabytes: int) -> list[bool]:
     """Large trajectories against a single process's json.loads."""
     root = scratch / "trajectories"
     make_trajectories(root, megabytes)
+    os.sync()  # writing them back would go on while they are read
     time.sleep(SETTLED)
     files = files_below(root, "trajectory.json")
     size = sum(os.path.getsize(file) for file in files) / 1e9  # noqa: PTH202

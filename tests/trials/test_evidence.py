@@ -340,6 +340,25 @@ def test_an_empty_trajectory_falls_back_to_the_stream(jobs: Jobs) -> None:
     assert got.row["trajectory_source"] == "opencode.txt"
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (b'{"a": [1,  2]}', '{"a":[1,2]}'),
+        (b'"x\xff\xfe"', '"x\ufffd\ufffd"'),
+        (b'"\\ud800"', '"\ufffd"'),
+        (b'{"k": 1e999}', '{"k":1e999}'),
+        (b"null", None),
+        (b"[" + b"1," * 9000 + b'"\xff"]', "[" + "1," * 3999 + "…"),
+    ],
+    ids=["usual", "no-utf8", "lone-surrogate", "out-of-range", "null", "long"],
+)
+def test_arguments_are_kept_whatever_they_are_made_of(jobs: Jobs, said: bytes, kept: str | None) -> None:
+    evidence = Evidence(jobs)
+    call = b'{"step_id": 1, "source": "agent", "tool_calls": [{"function_name": "akm_show", "arguments": %b}, {}]}'
+    (evidence.trial / "agent" / "trajectory.json").write_bytes(b'{"steps": [%b]}' % (call % said))
+    assert [call["arguments_json"] for call in rows_of(evidence.read(), "tool_calls")] == [kept, None]
+
+
 def test_steps_of_a_multi_step_trial_are_read_in_order(jobs: Jobs) -> None:
     trial = jobs.trial()
     for i, name in enumerate(("01-first", "02-second")):

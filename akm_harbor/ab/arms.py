@@ -62,6 +62,8 @@ def load_trials(
     frame: pd.DataFrame = table.to_pandas()
     if frame.empty:
         raise AkmHarborError("has no trial", path=dataset, hint="Look at its `problems` table, or collect again.")
+    roots = frame["root"].astype(object)
+    frame["root"] = roots.where(roots.notna(), None)  # half of a trial's key: NaN would not equal itself
     named = frame["task_name"].fillna(frame["trial_name"].fillna("?").str.rpartition("__")[0])
     frame["task"] = [_pair_by(str(name), task_names or {}, strip_prefix=strip_prefix) for name in named]
     return frame.sort_values(["started_at", "trial_path"], na_position="last").reset_index(drop=True)

@@ -132,3 +132,13 @@ def test_analysis_never_imports_harbor(data, tmp_path):
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_dataset_that_knows_nothing_but_who_did_what(call, tmp_path, arms):
+    rows = [*matrix("control", arms[0]), *matrix("akm", arms[1])]
+    kept = ("arm", "status", "reward", "trial_path", "task_name")
+    path = dataset(tmp_path, [{name: row[name] for name in kept} for row in rows])
+    code, told, _ = call("report", "ab", path, "-b", "control", "-t", "akm", "-o", tmp_path / "out")
+    assert code == 0
+    assert "a difference of +14.0 points" in told
+    assert "NaN" not in (tmp_path / "out/report.html").read_text()

@@ -6,11 +6,8 @@ What becomes of them (dataset, report) is the command's business, see `cli/demo.
 import asyncio
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ import yaml
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.resources import data_root, resource
 from akm_harbor.sandbox.check import findings
+from akm_harbor.sandbox.harbor import run_harbor
 from akm_harbor.sandbox.model import ScriptedModel
 from akm_harbor.sandbox.places import places
 
@@ -133,45 +131,11 @@ def run_demo(
         job_file.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
         n_tasks = sum(len(dataset["task_names"]) for dataset in config["datasets"])
         planned = attempts * len(config["agents"]) * n_tasks
-        _harbor(job_file, log, lambda: progress(_finished(folder), planned))
+        log.unlink(missing_ok=True)
+        run_harbor(["run", "-c", str(job_file)], log, tick=lambda: progress(_finished(folder), planned))
     arms = tuple(agent["kwargs"]["arm"] for agent in config["agents"])
     return DemoJob(folder, arms, planned, log, requests)
 
 
 def _finished(folder: Path) -> int:
     return sum(1 for _ in folder.glob("*/result.json"))
-
-
-def _harbor(job_file: Path, log: Path, tick: Callable[[], None]) -> None:
-    """`harbor run -c job_file` in a process of its own, its output in a file."""
-    command = [sys.executable, "-c", "from harbor.cli.main import app; app()", "run", "-c", str(job_file)]
-    environment: Mapping[str, str] = {
-        **os.environ,
-        "HARBOR_TELEMETRY": "0",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        "COLUMNS": "160",
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            process_group=0,  # a terminal's Ctrl-C would reach Harbor twice: from there, and from below
-        )
-        try:
-            while process.poll() is None:
-                tick()
-                time.sleep(_POLL_SECONDS)
-        except BaseException:
-            # Harbor ends its trials and takes its mounts away when it is interrupted.
-            process.send_signal(signal.SIGINT)
-            process.wait()
-            raise
-    tick()
-    if process.returncode != 0:
-        last = log.read_text("utf-8", errors="replace").strip().splitlines()[-12:]
-        raise AkmHarborError(
-            "harbor run failed:\n  " + "\n  ".join(last), path=log, hint="`akm-harbor sandbox check` may tell more."
-        )

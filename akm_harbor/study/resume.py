@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.study.harbor import SETTINGS, plain_line
+from akm_harbor.sandbox.harbor import SETTINGS, plain_line
 from akm_harbor.study.resume_blockers import (
     explained,
     folders,
@@ -163,7 +163,7 @@ def resume(found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[s
         raise ResumeBlockedError(f"cannot be resumed, and nothing was deleted:\n  {lines}", path=found.job)
     record_doomed(found)
     arguments = resume_command(found, again=again, more=more, in_cwd=True)
-    command = [sys.executable, "-m", "akm_harbor.study.launch", str(os.getpid()), *arguments]
+    command = [sys.executable, "-m", "akm_harbor.sandbox.launch", str(os.getpid()), *arguments]
     # In a group of its own, or a terminal's Ctrl-C would reach Harbor twice, and it drops its trials half-way.
     environment = {**os.environ, **SETTINGS}
     with subprocess.Popen(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from akm_harbor.study.harbor import SETTINGS
+from akm_harbor.sandbox.harbor import SETTINGS
 from akm_harbor.study.resume_diff import config_differences, lock_differences
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_list, as_text, parse_json
 

@@ -16,11 +16,11 @@ from akm_harbor.ab.run import Made, report
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import to_plain, write_output
 from akm_harbor.resources import data_root
+from akm_harbor.sandbox.harbor import plain_line, run_harbor
 from akm_harbor.study import resume, scripted
 from akm_harbor.study.cost import Prediction, actual_cost, compare, describe, require_below
 from akm_harbor.study.declaration import Study
 from akm_harbor.study.folder import StudyFolder
-from akm_harbor.study.harbor import plain_line, run_harbor
 from akm_harbor.study.mend import Keeper, complete, finished, interrupted, mend
 from akm_harbor.study.preflight import preflight, sweep_sandbox
 from akm_harbor.study.render import Job, count_tasks, job_of

@@ -14,10 +14,10 @@ import yaml
 
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import write_json
+from akm_harbor.sandbox.harbor import plain_line, run_harbor
 from akm_harbor.study.cost import Usage, predict
 from akm_harbor.study.declaration import find_study
 from akm_harbor.study.folder import StudyFolder
-from akm_harbor.study.harbor import plain_line, run_harbor
 from akm_harbor.study.mend import Keeper, complete, finished, interrupted, mend
 from akm_harbor.study.run import Plan, Watch, dry_run, run_study
 from akm_harbor.study.scripted import _played, point_at
@@ -149,7 +149,8 @@ def test_harbors_last_words_are_told(tmp_path: Path) -> None:
     assert plain_line(["run", "-c", "a b.yaml"]) == "harbor run -c 'a b.yaml'"
 
 
-def test_harbor_is_interrupted_when_its_parent_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ctrl_c", [signal.SIG_DFL, signal.SIG_IGN], ids=["in front", "in the background"])
+def test_harbor_is_interrupted_when_its_parent_is_gone(tmp_path: Path, ctrl_c: signal.Handlers) -> None:
     """Once: on a second interrupt Harbor drops its trials half-way. A stand-in for Harbor counts."""
     (tmp_path / "harbor" / "cli").mkdir(parents=True)
     (tmp_path / "harbor" / "__init__.py").write_text("")
@@ -159,6 +160,7 @@ def test_harbor_is_interrupted_when_its_parent_is_gone(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "def app():\n"
         "    times = []\n"
+        "    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN: return\n"
         "    signal.signal(signal.SIGINT, lambda *_: times.append(1))\n"
         f"    Path({str(tmp_path / 'up')!r}).touch()\n"
         "    while not times: time.sleep(0.05)\n"
@@ -166,10 +168,11 @@ def test_harbor_is_interrupted_when_its_parent_is_gone(tmp_path: Path) -> None:
         f"    Path({str(tmp_path / 'down')!r}).write_text(str(len(times)))\n"
     )
     code = (
-        "import os, subprocess, sys, time\n"
+        "import os, signal, subprocess, sys, time\n"
         "import threading\n"
+        f"signal.signal(signal.SIGINT, {ctrl_c:d})\n"
         "for _ in range(20): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
-        "subprocess.Popen([sys.executable, '-m', 'akm_harbor.study.launch', str(os.getpid()), 'run'])\n"
+        "subprocess.Popen([sys.executable, '-m', 'akm_harbor.sandbox.launch', str(os.getpid()), 'run'])\n"
         "time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(tmp_path)})

@@ -1,6 +1,6 @@
-"""Harbor's command line in a process that does not outlive the study it works for.
+"""Harbor's command line in a process that does not outlive the one it works for.
 
-`python -m akm_harbor.study.launch PARENT run -c job.yaml`: Harbor is interrupted once its parent is
+`python -m akm_harbor.sandbox.launch PARENT run -c job.yaml`: Harbor is interrupted once its parent is
 gone, so that it ends its trials and takes containers and mounts away.
 """
 
@@ -28,6 +28,9 @@ def _interrupt_without(parent: int) -> None:
 
 def main() -> None:
     """Run Harbor with the rest of the arguments."""
+    # A shell starts what is put in the background with Ctrl-C ignored, and what that starts inherits it:
+    # Harbor would never be interrupted. Nobody's Ctrl-C is meant here: Harbor has a process group of its own.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parent = int(sys.argv.pop(1))
     sys.argv[0] = "harbor"
     if os.getppid() != parent:

@@ -23,19 +23,19 @@ def plain_line(arguments: Sequence[str]) -> str:
     return shlex.join(["harbor", *arguments])
 
 
-def run_harbor(arguments: Sequence[str], log: Path, *, lock: int, tick: Callable[[], None]) -> None:
+def run_harbor(arguments: Sequence[str], log: Path, *, tick: Callable[[], None], lock: int | None = None) -> None:
     """Run Harbor to its end.
 
     Args:
         arguments: as on its command line.
         log: takes what it prints, after what is in it.
-        lock: file descriptor that the process holds as long as it lives.
         tick: called while it runs, and once at the end.
+        lock: file descriptor that the process holds as long as it lives.
 
     Raises:
         AkmHarborError: it failed or was killed; the message has its last words.
     """
-    command = [sys.executable, "-m", "akm_harbor.study.launch", str(os.getpid()), *arguments]
+    command = [sys.executable, "-m", "akm_harbor.sandbox.launch", str(os.getpid()), *arguments]
     begun = log.stat().st_size if log.exists() else 0
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -44,7 +44,7 @@ def run_harbor(arguments: Sequence[str], log: Path, *, lock: int, tick: Callable
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, **SETTINGS, "COLUMNS": "160"},
-            pass_fds=(lock,),
+            pass_fds=() if lock is None else (lock,),
             process_group=0,  # a terminal's Ctrl-C would reach Harbor twice: from there, and from below
         )
         try:

@@ -110,7 +110,11 @@ _MESSAGES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
         ("sandbox", re.compile(r"sandbox|container", re.IGNORECASE)),
     ),
     "OSError": (("sandbox", re.compile(r"No space left|Too many open files|Cannot allocate memory")),),
-    "ValueError": (("harness", re.compile(r"kwargs|not found in registry|network", re.IGNORECASE)),),
+    "ValueError": (
+        # What Harbor makes of trials whose event loop is closed under them, by a second Ctrl-C.
+        ("cancelled", re.compile(r"was created in a different Context$")),
+        ("harness", re.compile(r"kwargs|not found in registry|network", re.IGNORECASE)),
+    ),
 }
 
 

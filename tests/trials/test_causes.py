@@ -27,6 +27,8 @@ def test_every_classified_type_has_a_known_cause() -> None:
         ),
         ("OSError", "[Errno 28] No space left on device", "sandbox"),
         ("OSError", "[Errno 7] Argument list too long", "unclassified"),
+        ("ValueError", "<Token var=<ContextVar name='x'> at 0x7f> was created in a different Context", "cancelled"),
+        ("ValueError", "unknown agent kwargs: bundel", "harness"),
         ("NeverSeenError", "docker", "unclassified"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from akm_harbor.cli.app import app
+from akm_harbor.cli.app import NOUNS, app, build
 
 
 def _commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -27,3 +27,14 @@ def test_help_has_an_example(command: tuple[str, ...]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"])
     assert result.exit_code == 0, result.output
     assert " ".join(("akm-harbor", *command)) in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_a_noun_is_built_alone_and_as_in_the_whole(noun: str) -> None:
+    alone = typer.main.get_command(build([noun, "--help"]))
+    assert _commands(alone) == [command for command in COMMANDS if command[0] == noun]
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["colect"], ["--version", "collect"]], ids=" ".join)
+def test_anything_else_builds_the_whole(argv: list[str]) -> None:
+    assert _commands(typer.main.get_command(build(argv))) == COMMANDS

@@ -108,10 +108,17 @@ def replaced_directory(target: Path) -> Iterator[Path]:
 
 
 def write_file(target: Path, content: str | bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file so that it is there whole or not at all.
+
+    A device or pipe (/dev/stdout, /dev/null) is written to: renaming a file to its name would replace it.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with target.open("wb") as device:
+            device.write(data)
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.new-{os.getpid()}-{secrets.token_hex(4)}")
-    data = content.encode() if isinstance(content, str) else content
     try:
         with new.open("wb") as handle:
             handle.write(data)

@@ -84,3 +84,16 @@ def test_write_file(tmp_path: Path) -> None:
     write_file(target, b"bytes")
     assert target.read_bytes() == b"bytes"
     assert names(tmp_path / "deep") == ["file"]
+
+
+def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_file(pipe, "told")
+        assert os.read(reader, 10) == b"told"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["pipe"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MANIFEST = "manifest.json"
+_FILES = {MANIFEST, "collect-state.msgpack"}
 
 
 class DatasetWriter:
@@ -63,6 +64,13 @@ def replace_dataset(path: Path) -> Iterator[DatasetWriter]:
             path=path,
             hint="Choose another output folder, or move this one away.",
         )
+    foreign = sorted(entry.name for entry in path.iterdir() if not _ours(entry)) if path.is_dir() else []
+    if foreign:
+        raise AkmHarborError(
+            f"holds {foreign[0]!r}, which is no part of a dataset and would be lost",
+            path=path,
+            hint="Move it away, or choose another output folder.",
+        )
     try:
         with replaced_directory(path) as folder, ExitStack() as stack:
             yield DatasetWriter(folder, stack)
@@ -70,6 +78,13 @@ def replace_dataset(path: Path) -> Iterator[DatasetWriter]:
         raise AkmHarborError(
             f"cannot be written ({error.strerror or error})", path=path, hint="Choose a writable output folder."
         ) from error
+
+
+def _ours(entry: Path) -> bool:
+    """Whether an entry of a dataset's folder is the dataset's own: its files, or a folder of only Parquet."""
+    if entry.name in _FILES or entry.name.startswith("."):
+        return True
+    return entry.is_dir() and not entry.is_symlink() and all(file.suffix == ".parquet" for file in entry.iterdir())
 
 
 def open_dataset(path: Path) -> Path:
@@ -116,7 +131,7 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
             whole = pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
         raise AkmHarborError(
-            f"table {name!r} cannot be read ({error})", path=dataset, hint="Collect the jobs again."
+            f"table {name!r} cannot be read ({error})", path=dataset, hint="Collect the jobs again, with --fresh."
         ) from error
     return whole.select(list(columns)) if columns is not None else whole
 

@@ -152,8 +152,8 @@ class Memory:
         self._first: list[int] = []
 
     def dataset_whole(self, dataset: Path) -> bool:
-        """Whether every file of the dataset is still there."""
-        return all((dataset / name).is_file() for name in self.state.files)
+        """Whether every file of the dataset is still there, and none was cut short."""
+        return all(_whole(dataset / name) for name in self.state.files)
 
     def nothing_changed(self) -> bool:
         """Whether a new collection would give the same dataset again."""
@@ -206,6 +206,19 @@ def _array(data: bytes) -> "array[int]":
     numbers = array("q")
     numbers.frombytes(data)
     return numbers
+
+
+def _whole(file: Path) -> bool:
+    """Whether a file can be what was written: Parquet begins and ends with its mark; Arrow is not loaded to tell."""
+    try:
+        with file.open("rb") as content:
+            if file.suffix != ".parquet":
+                return bool(content.read(1))
+            begins = content.read(4)
+            content.seek(-4, os.SEEK_END)
+            return begins == content.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 def _same(stamp: Stamp) -> bool:

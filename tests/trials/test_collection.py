@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.resources import sample_jobs
 from akm_harbor.tables import read_frame, read_table
 from akm_harbor.tables.problems import PROBLEMS
 from akm_harbor.trials import cache, collect
@@ -512,3 +513,24 @@ def test_no_secret_of_a_trial_reaches_any_file_of_the_dataset(jobs: Jobs, datase
     for file in dataset.rglob("*"):
         if file.is_file():
             assert key.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 cut sh", None])
+def test_a_dataset_with_a_damaged_table_is_made_again(tmp_path: Path, content: bytes | None) -> None:
+    collect([sample_jobs()], tmp_path / "data")
+    table = tmp_path / "data" / "trials" / "part-0.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[: len(whole) // 2] if content is None else content)
+    assert not collect([sample_jobs()], tmp_path / "data").unchanged
+    assert read_frame(tmp_path / "data", TRIALS).shape[0]
+
+
+@pytest.mark.parametrize("name", ["report.html", "notes/mine.md"])
+def test_what_is_not_the_datasets_is_never_lost(tmp_path: Path, name: str) -> None:
+    collect([sample_jobs()], tmp_path / "data")
+    mine = tmp_path / "data" / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(AkmHarborError, match=r"is no part of a dataset"):
+        collect([sample_jobs()], tmp_path / "data", fresh=True)
+    assert mine.read_text() == "mine"

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from akm_harbor.errors import UsageError
+from akm_harbor.yaml_text import compose
 
 type KeyPath = tuple[str | int, ...]
 
@@ -44,8 +45,7 @@ def read_yaml(path: Path) -> Lined:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read ({error})", path=path) from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
+        node, data = compose(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark else ""

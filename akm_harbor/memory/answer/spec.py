@@ -13,6 +13,7 @@ from akm_harbor.memory.backends.registry import parse_arm
 from akm_harbor.memory.context import TIME, Reading
 from akm_harbor.memory.documents import ALL
 from akm_harbor.memory.plan import Settings
+from akm_harbor.yaml_text import compose, doubled
 
 AS_IS = "as-is"
 RETRIEVAL_GATE, CEILING_GATE = "retrieval-gate", "oracle-ceiling"
@@ -150,11 +151,14 @@ def load_study(path: Path) -> Study:
         UsageError: what it says cannot be meant; the message names the key.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        root, data = compose(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise AkmHarborError(f"cannot be read ({error.strerror})", path=path) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise AkmHarborError(f"is not YAML ({' '.join(str(error).split())})", path=path) from error
+    twice = doubled(root)
+    if twice is not None:
+        raise UsageError(f"line {twice[1]}: `{twice[0]}` is given twice", path=path)
     try:
         study = msgspec.convert(data, Study)
     except msgspec.ValidationError as error:

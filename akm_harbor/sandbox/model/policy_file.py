@@ -23,6 +23,7 @@ from akm_harbor.sandbox.model.policy import (
     names_match,
     regex,
 )
+from akm_harbor.yaml_text import compose, doubled
 
 Place = tuple[str | int, ...]
 """Where something is in the file, e.g. `("rules", 0, "turns", 1)`."""
@@ -62,33 +63,20 @@ def _read(path: Path) -> tuple[yaml.Node, object]:
     if len(raw) > _MAX_BYTES:
         raise AkmHarborError(f"a policy of {len(raw)} bytes is more than the {_MAX_BYTES} allowed", path=path)
     try:
-        loader = yaml.SafeLoader(raw.decode("utf-8"))
-        root = loader.get_single_node()
-        if root is None:
-            raise AkmHarborError("the policy is empty", path=path, hint="It needs at least `version: 1` and `tasks:`.")
-        _reject_duplicates(root, path)
-        return root, loader.construct_document(root)
+        root, data = compose(raw.decode("utf-8"))
     except UnicodeDecodeError:
         raise AkmHarborError("not UTF-8 text", path=path) from None
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise AkmHarborError(f"{line}not valid YAML: {error.problem}", path=path) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise AkmHarborError(f"not valid YAML: {error}", path=path) from None
-
-
-def _reject_duplicates(node: yaml.Node, path: Path) -> None:
-    """YAML keeps the last of two equal keys without a word; here that is a mistake."""
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _reject_duplicates(item, path)
-    elif isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen and key.value != "<<":
-                raise AkmHarborError(f"line {key.start_mark.line + 1}: `{key.value}` is given twice", path=path)
-            seen.add(str(key.value))
-            _reject_duplicates(value, path)
+    if root is None:
+        raise AkmHarborError("the policy is empty", path=path, hint="It needs at least `version: 1` and `tasks:`.")
+    twice = doubled(root)
+    if twice is not None:
+        raise AkmHarborError(f"line {twice[1]}: `{twice[0]}` is given twice", path=path)
+    return root, data
 
 
 def _shape_error(path: Path, root: yaml.Node, text: str) -> AkmHarborError:

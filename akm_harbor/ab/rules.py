@@ -53,3 +53,5 @@ def _right_kind(path: Path, key: str, value: Any, kind: type) -> None:
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         names = {float: "a number", bool: "true or false", tuple: "a list of names"}
         raise UsageError(f"{key} = {value!r} must be {names.get(kind, 'text')}", path=path)
+    if isinstance(value, list) and not all(isinstance(name, str) for name in value):
+        raise UsageError(f"{key} = {value!r} must be a list of names", path=path)

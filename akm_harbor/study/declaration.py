@@ -142,8 +142,15 @@ def load_studies(path: Path | None = None) -> dict[str, Study]:
     _known(path, "", table, {"defaults", "arms", "studies"})
     defaults = table.get("defaults", {})
     _known(path, "[defaults]", defaults, _STUDY_KEYS)
+    for part in ("arms", "studies"):
+        if not isinstance(table.get(part, {}), dict):
+            raise UsageError(f"[{part}] must be a table", path=path)
+    if not table.get("studies"):
+        raise UsageError("declares no study", path=path, hint="Write [studies.NAME] tables, like arms/studies.toml.")
     arms = {name: _arm(path, name, entry) for name, entry in table.get("arms", {}).items()}
-    return {name: _study(path, name, {**defaults, **entry}, arms) for name, entry in table.get("studies", {}).items()}
+    for name, entry in table["studies"].items():
+        _known(path, f"[studies.{name}]", entry, _STUDY_KEYS)
+    return {name: _study(path, name, {**defaults, **entry}, arms) for name, entry in table["studies"].items()}
 
 
 def find_study(name: str, path: Path | None = None) -> Study:
@@ -207,7 +214,8 @@ def _study(path: Path, name: str, entry: dict[str, Any], arms: Mapping[str, ArmS
             raise UsageError(f"{where} {key} = {value!r} is of the wrong kind", path=path)
     for key in ("dataset", "model", "arms", "attempts", "concurrent", "environment"):
         if not entry.get(key):
-            raise UsageError(f"{where} lacks {key}", path=path)
+            wrong = f"{key} = {entry[key]!r} cannot be meant" if key in entry else f"lacks {key}"
+            raise UsageError(f"{where} {wrong}", path=path)
     for arm in entry["arms"]:
         if arm not in arms:
             near = get_close_matches(str(arm), arms, n=1)

@@ -125,6 +125,7 @@ def test_rules_from_a_file(tmp_path):
         ("margin = 0.1", "margin = true", "must be a number"),
         ("strict = false", "strict = 0", "must be true or false"),
         ('accept = ["dates"]', 'accept = "dates"', "must be a list of names"),
+        ('accept = ["dates"]', "accept = [1]", "must be a list of names"),
         ('"non-inferior"', '"better"', "no rule 'better'"),
         ("[verdict]", "[verdict", "cannot be read as TOML"),
     ],

@@ -124,6 +124,28 @@ def test_a_declaration_that_cannot_be_meant(tmp_path: Path, old: str, new: str, 
     assert error.value.path == path
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "declares no study"),
+        ("studies = 3", "[studies] must be a table"),
+        ("studies = []", "[studies] must be a table"),
+        ("arms = [1]\n[studies.x]\nattempts = 1", "[arms] must be a table"),
+        ("[arms]\nx = 3\n[studies.x]\nattempts = 1", "[arms.x] must be a table"),
+        ("[studies]\nx = 3", "[studies.x] must be a table"),
+        ("defaults = 1\n[studies.x]\nattempts = 1", "[defaults] must be a table"),
+        ("[studies.x]\ndataset = 'd'\nmodel = 'a/b'\narms = []", "arms = [] cannot be meant"),
+    ],
+)
+def test_parts_that_are_no_tables(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "studies.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        load_studies(path)
+    assert message in str(error.value)
+    assert error.value.path == path
+
+
 def test_an_unknown_study_names_the_near_ones() -> None:
     result = CliRunner().invoke(app, ["arms", "render", "akm-task-eval", "-o", "x.yaml"])
     assert "There is akm-tasks-eval" in str(result.exception)

@@ -15,6 +15,8 @@ from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import to_plain, write_json, write_output
 from akm_harbor.tables.dataset import MANIFEST
 
+_MOST_LEVEL = 1 - 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -48,6 +50,8 @@ def parse_options(given: Mapping[str, Any]) -> Options:
         names = accept.split(",") if isinstance(accept, str) else list(accept)
         values["accept"] = tuple(n.strip() for n in names if n.strip())
     options = Options(**values)
+    if _MOST_LEVEL < options.level < 1:  # beyond it the normal quantile is no finite number
+        raise UsageError(f"a coverage of {options.level!r} makes no sense", hint="Use a level like 0.95.")
     if options.rule not in {"significant", "non-inferior"}:
         raise UsageError(f"no rule {options.rule!r}", hint="There are significant and non-inferior.")
     return options

@@ -1,5 +1,7 @@
 """The command line: `akm-harbor <noun> <verb>`, one thin file a noun."""
 
+import contextlib
+import os
 import sys
 
 from akm_harbor.errors import AkmHarborError
@@ -14,3 +16,16 @@ def main() -> None:
     except AkmHarborError as error:
         sys.stderr.write(f"akm-harbor: {error}\n")
         raise SystemExit(error.exit_code) from None
+    except OSError as error:  # a place nobody thought of: a full disk behind stdout, a folder that is gone
+        where = f"{error.filename}: " if error.filename is not None else ""
+        message = f"akm-harbor: {where}{error.strerror or error}\n"
+        with contextlib.suppress(OSError):
+            sys.stderr.write(message)
+        _forget_output()
+        raise SystemExit(1) from None
+
+
+def _forget_output() -> None:
+    """Leave nothing for the interpreter to flush on its way out, where it would fail again and say so."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -97,7 +97,9 @@ def refresh(
     store: Store,
     history: HistoryDir = None,
     count: Annotated[int, typer.Option("--count", help="How many canaries, 3 to 200.", min=3, max=200)] = 40,
-    k: Annotated[int | None, typer.Option("--k", help="Found means: among the first K [default: as before].")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Found means: among the first K [default: as before].", min=1, max=100)
+    ] = None,
     as_akm: Annotated[bool, typer.Option("--as-akm", help="Pick and ask exactly as akm 0.9.0 does.")] = False,
 ) -> None:
     """Retire the set in use and make a new one: the trend begins anew, old rows are kept.

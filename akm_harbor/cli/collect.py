@@ -26,7 +26,9 @@ def collect(
         typer.Option(help="A folder of tasks to join (repeatable); by default the shipped corpus."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Read everything again, changed or not.")] = False,
-    workers: Annotated[int | None, typer.Option(min=0, help="Reading processes; by default as many as pay.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, max=1000, help="Reading processes; by default as many as pay.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when there is any problem.")] = False,
 ) -> None:
     """Collect Harbor job directories into a Parquet dataset, reading only what changed.

@@ -15,7 +15,7 @@ def plan(
     difference: Annotated[
         float | None, typer.Option("--difference", "-d", help="A difference to see, 0.1 is ten points.")
     ] = None,
-    tasks: Annotated[int | None, typer.Option("--tasks", "-n", min=2, help="Tasks there are.")] = None,
+    tasks: Annotated[int | None, typer.Option("--tasks", "-n", min=2, max=1_000_000, help="Tasks there are.")] = None,
     attempts: Annotated[
         list[int] | None, typer.Option("--attempts", "-k", min=1, help="Attempts of each task by each arm; may repeat.")
     ] = None,

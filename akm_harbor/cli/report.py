@@ -58,6 +58,7 @@ def ab(
     from akm_harbor.ab import ci
     from akm_harbor.ab.rules import read_rules
     from akm_harbor.ab.run import report
+    from akm_harbor.errors import UsageError
     from akm_harbor.report.verdict import write_output
 
     options = {
@@ -76,6 +77,8 @@ def ab(
     ruled = read_rules(rules) if rules is not None else {}
     typed = {name for name in options if _typed(context, name)}
     options |= {name: value for name, value in ruled.items() if name not in typed}
+    if junit is not None and markdown is not None and junit.resolve() == markdown.resolve():
+        raise UsageError(f"--junit and --markdown are both {str(junit)!r}", hint="Name two different files.")
     made = report(inputs, baseline, treatment, out, options=options, task_names=task_names)
     if junit is not None:
         write_output(junit, ci.junit(made.result))
@@ -99,7 +102,7 @@ def notebook(
         list[str] | None, typer.Option("--parameter", "-p", help="NAME=VALUE; may be given again.")
     ] = None,
     kernel: Annotated[str, typer.Option(help="Jupyter kernel to run it with.")] = "python3",
-    timeout: Annotated[float | None, typer.Option(help="Longest time for one cell, seconds.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=1, max=1e9, help="Longest time for one cell, seconds.")] = None,
 ) -> None:
     """Run a notebook with parameters; writes the executed notebook and one offline HTML page."""
     from akm_harbor.report.notebook_html import export_html

@@ -15,6 +15,7 @@ from akm_harbor.stats.results import NotEstimable
 TASKS = (19, 27, 46, 89, 500)
 ATTEMPTS = (1, 3, 5, 10)
 _MOST_TASKS = 1_000_000
+_LEAST = 1e-9  # a level, a miss or a difference below it leaves what floating point can tell
 _MOST_ATTEMPTS = 1_000
 _CURVE = (5, 7, 10, 14, 19, 27, 36, 46, 65, 89, 130, 180, 250, 350, 500, 700, 1000)
 
@@ -32,7 +33,7 @@ class Goal:
     power: float = 0.8
 
     def __post_init__(self) -> None:
-        if not (0 < self.alpha < 0.5 and self.alpha < self.power < 1):
+        if not (_LEAST <= self.alpha < 0.5 and self.alpha < self.power <= 1 - _LEAST):
             raise UsageError(
                 f"a level of {self.alpha:g} with {self.power:g} power makes no sense",
                 hint="E.g. --alpha 0.05 --power 0.8.",
@@ -104,7 +105,7 @@ def tasks_needed(difference: float, attempts: int, components: Components, goal:
     Raises:
         UsageError: no number of tasks shows a difference of zero.
     """
-    if not 0 < difference <= 1:
+    if not _LEAST <= difference <= 1:
         raise UsageError(f"a difference of {difference:g} makes no sense", hint="0.1 is ten points of solved tasks.")
     exact = sample_size(difference, components, attempts, attempts, alpha=goal.alpha, power=goal.power).value
     normal = max(2, math.ceil(exact - 1e-9))
@@ -162,6 +163,8 @@ def affordable(
     """
     if not (budget > 0 and trial_dollars > 0):
         raise UsageError("budget and price of a trial must be above zero")
+    if not budget / trial_dollars / 2 <= _MOST_TASKS:
+        raise UsageError(f"${budget:g} at ${trial_dollars:g} a trial pays for more than {_MOST_TASKS:,} tasks")
     found = []
     for k in attempts:
         tasks = int(budget / trial_dollars / (2 * k) + 1e-9)

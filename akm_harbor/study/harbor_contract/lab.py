@@ -110,7 +110,7 @@ class Lab:
             ContractError: the interpreter has no Harbor.
         """
         ran = self.run_python("import importlib.metadata as m; print(m.version('harbor'))")
-        if ran.code:
+        if ran.code or not ran.output.strip():
             raise ContractError(
                 "has no Harbor", path=self.python, hint="Install one: pip install 'harbor>=0.22,<0.27'."
             )

@@ -1,0 +1,89 @@
+"""Bad input as a person gives it: one message, an exit code, never a traceback, nothing lost."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from akm_harbor.resources import sample_jobs
+from akm_harbor.trials import collect
+
+DEVICES = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
+
+
+def run(*arguments: object, **more: object) -> "subprocess.CompletedProcess[str]":
+    code = "from akm_harbor.cli import main; main()"
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    return subprocess.run(command, text=True, check=False, env=env, **given)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bad") / "dataset"
+    collect([sample_jobs()], folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan --difference 1e-300",
+        "plan --tasks 99999999999999999999999",
+        "plan --budget 1e309 --trial-cost 1",
+        "plan --budget 1e300 --trial-cost 1e-10",
+        "plan --budget 10 --trial-cost 1e-300",
+        "plan --difference 0.1 --alpha 1e-320",
+        "plan --difference 0.1 --power 0.9999999999999999",
+        "collect {jobs} -o new --workers 99999999999999999999",
+        "report ab {dataset} -b control -t oracle-context -o new --level 0.9999999999999999",
+        "report arms {dataset} -b control -o new --level 0.9999999999999999",
+        "report notebook ab_report -o new --timeout nan",
+        "report ab {dataset} -b control -t oracle-context -o new --junit new --markdown new",
+        "doctor --harbor --python /bin/true",
+        "canary refresh folder --k -3",
+        "corpus new a--b --tasks file",
+        "toolchain show folder --verify",
+    ],
+)
+def test_it_is_told_and_nothing_is_left(tmp_path: Path, dataset: Path, command: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    words = [word.format(dataset=dataset, jobs=sample_jobs()) for word in command.split()]
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode in {1, 2}, done.stdout
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+    assert not (tmp_path / "new").exists()
+
+
+@DEVICES
+@pytest.mark.parametrize("command", ["tables", "plan --json", "arms list"])
+def test_a_full_disk_behind_the_output_is_told(command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run(*command.split(), stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "akm-harbor: No space left on device\n"
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os; os.rmdir({str(gone)!r}); from akm_harbor.cli import main; main()"
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code, "collect", str(sample_jobs()), "-o", "data"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=gone, env=env)
+    assert done.returncode == 1
+    assert done.stderr.startswith("akm-harbor: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_link_to_standard_output_stays_one(tmp_path: Path, dataset: Path) -> None:
+    (tmp_path / "out").symlink_to("/dev/stdout")
+    done = run("report", "ab", dataset, "-b", "control", "-t", "oracle-context", "-o", tmp_path / "r",
+               "--markdown", tmp_path / "out")  # fmt: skip
+    assert (tmp_path / "out").is_symlink()
+    assert "oracle-context" in done.stdout.splitlines()[0]

@@ -96,12 +96,22 @@ def read_task_names(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        names = json.loads(path.read_bytes())
+        names = json.loads(path.read_bytes(), object_pairs_hook=_once)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read as JSON ({error})", path=path) from error
     if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):
         raise UsageError("must be a JSON object of task name to task name", path=path)
     return names
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose names is given twice: JSON would keep the last without a word."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} is given twice")
+        found[name] = value
+    return found
 
 
 def report(

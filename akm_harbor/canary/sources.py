@@ -84,6 +84,10 @@ def gather(paths: Sequence[Path]) -> Gathered:
 
 
 def _read_dataset(path: Path, found: Gathered) -> None:
+    if not any((path / table.name).is_dir() for table in TABLES):
+        raise AkmHarborError(
+            "is a dataset without a canary table", path=path, hint="Give a store, its state.db, or a snapshot history."
+        )
     for table in TABLES:
         found.rows[table.name] += read_table(path, table).to_pylist()
     for row in read_table(path, PROBLEMS).to_pylist():

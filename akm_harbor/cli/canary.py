@@ -139,7 +139,9 @@ def _mint(  # one place for both
 def snapshot(
     store: Store,
     history: HistoryDir = None,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a writer to pause.")] = 3.0,
+    wait: Annotated[
+        float, typer.Option("--wait", help="Seconds to wait for a writer to pause.", min=0, max=3600)
+    ] = 3.0,
 ) -> None:
     """Ask the canaries and measure the store's shape. The same index build twice makes one row.
 

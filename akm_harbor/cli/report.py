@@ -25,8 +25,8 @@ def ab(
     ] = "keep-reward",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     look: Annotated[
-        str, typer.Option(help="Which of how many planned looks this is, e.g. 2/5; widens the intervals.")
-    ] = "",
+        str | None, typer.Option(help="Which of how many planned looks this is, e.g. 2/5; widens the intervals.")
+    ] = None,
     rule: Annotated[str, typer.Option(help="What a regression is: significant or non-inferior.")] = "significant",
     margin: Annotated[float, typer.Option(help="Difference that does not matter, between 0 and 1.")] = 0.0,
     min_delivered: Annotated[
@@ -65,7 +65,7 @@ def ab(
         "by": by,
         "policy": policy,
         "level": level,
-        "look": look,
+        "look": look or "",
         "rule": rule,
         "margin": margin,
         "min_delivered": min_delivered,
@@ -77,6 +77,8 @@ def ab(
     ruled = read_rules(rules) if rules is not None else {}
     typed = {name for name in options if _typed(context, name)}
     options |= {name: value for name, value in ruled.items() if name not in typed}
+    if look == "":  # a shell variable that was never set must not leave the intervals as they are
+        raise UsageError("--look is empty", hint="Write it like 2/5, or leave it out.")
     if junit is not None and markdown is not None and junit.resolve() == markdown.resolve():
         raise UsageError(f"--junit and --markdown are both {str(junit)!r}", hint="Name two different files.")
     made = report(inputs, baseline, treatment, out, options=options, task_names=task_names)

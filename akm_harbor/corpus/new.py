@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from akm_harbor.corpus.bundle import find_bundles_dir
 from akm_harbor.corpus.sync import sync
 from akm_harbor.corpus.task import read_task
 from akm_harbor.errors import AkmHarborError, UsageError
@@ -85,7 +86,7 @@ def new_task(root: Path, name: str, *, bundle: str, gold_ref: str, verifier: str
         The files written.
 
     Raises:
-        AkmHarborError: the name is taken or not of that form, or the verifier is unknown.
+        AkmHarborError: the name is taken or not of that form, or the verifier or the bundle is unknown.
     """
     if not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*--[a-z0-9]+(?:-[a-z0-9]+)*", name):
         raise UsageError(f"{name!r} is not of the form <domain>--<name>, in small letters, digits and dashes")
@@ -94,6 +95,10 @@ def new_task(root: Path, name: str, *, bundle: str, gold_ref: str, verifier: str
     folder = root / name
     if folder.exists():
         raise AkmHarborError("exists already", path=folder, hint="Choose another name.")
+    bundles = find_bundles_dir(root)
+    if bundles is not None and not (bundles / bundle).is_dir():
+        there = sorted(path.name for path in bundles.iterdir() if path.is_dir())
+        raise UsageError(f"no bundle {bundle!r} in {bundles}", hint=f"There are: {', '.join(there)}.")
     config = _TASK_TOML.format(
         name=name, domain=name.partition("--")[0], bundle=bundle, verifier=verifier,
         knowledge="public" if gold_ref else "none", gold=f'gold_ref = "{gold_ref}"\n' if gold_ref else "",

@@ -11,6 +11,7 @@ from typing import Any
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.report.verdict import write_json
+from akm_harbor.tables.dataset import MANIFEST as DATASET_MANIFEST
 
 _POLL_SECONDS = 0.25
 
@@ -71,8 +72,12 @@ class StudyFolder:
         """The manifest; empty before the first run.
 
         Raises:
-            AkmHarborError: it is there and no JSON object.
+            AkmHarborError: it is there and no JSON object, or the root is a file or somebody else's folder.
         """
+        if self.root.exists() and not self.root.is_dir():
+            raise AkmHarborError("is no folder", path=self.root, hint="Choose another --out.")
+        if (self.root / DATASET_MANIFEST).exists():
+            raise AkmHarborError("is a dataset, no study's folder", path=self.root, hint="Choose another --out.")
         if not self.manifest.exists():
             return {}
         try:

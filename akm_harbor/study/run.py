@@ -77,7 +77,10 @@ def dry_run(study: Study, out: Path, plan: Plan, watch: Watch) -> None:
         AkmHarborError: it could not be run.
     """
     folder = StudyFolder(out.absolute(), study.name)
-    job = job_of(study, root=data_root(), jobs_dir=folder.jobs)
+    manifest = folder.read()
+    # A new folder is not made, so the job is the one before the scripted model has its port.
+    job = _job(study, folder, manifest) if manifest else job_of(study, root=data_root(), jobs_dir=folder.jobs)
+    _same_study(folder, manifest, job)
     for line in preflight(study, job):
         watch.say(line)
     _announce(study, folder, plan, watch)

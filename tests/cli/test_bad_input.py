@@ -46,12 +46,22 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "doctor --harbor --python /bin/true",
         "canary refresh folder --k -3",
         "corpus new a--b --tasks file",
+        "corpus new a--b --tasks tasks --bundle nope",
+        "canary history {dataset} -o new",
+        "canary snapshot folder --wait nan",
+        "ab run demo --dry-run -o file",
+        "ab run demo --dry-run -o {dataset}",
+        "report ab {dataset} -b control -t oracle-context -o new --look=",
+        "report ab {dataset} -b control -t oracle-context -o new --task-names twice.json",
         "toolchain show folder --verify",
     ],
 )
 def test_it_is_told_and_nothing_is_left(tmp_path: Path, dataset: Path, command: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "bundles" / "minimal").mkdir(parents=True)
+    (tmp_path / "twice.json").write_text('{"a": "b", "a": "c"}')
     words = [word.format(dataset=dataset, jobs=sample_jobs()) for word in command.split()]
     done = run(*words, cwd=tmp_path)
     assert done.returncode in {1, 2}, done.stdout

@@ -6,12 +6,13 @@ those of its tasks, as Harbor writes them into a trial's lock.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from akm_harbor.corpus.task import CorpusTask
-from akm_harbor.errors import AkmHarborError
+from akm_harbor.errors import AkmHarborError, UsageError
 
 REGISTRY = "registry.json"
 LOCK = "registry.lock.json"
@@ -64,9 +65,12 @@ def register(root: Path, tasks: Sequence[CorpusTask], version: str) -> list[str]
 
     Raises:
         AkmHarborError: that version is released already with other content.
+        UsageError: it is no version.
     """
     from akm_harbor.corpus.harbor_contract import content_digest
 
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", version):
+        raise UsageError(f"{version!r} is no version", hint='Write it like "1.0".')
     registry: list[dict[str, Any]] = _read(root / REGISTRY, [])
     lock: dict[str, Any] = _read(root / LOCK, {})
     lines: list[str] = []

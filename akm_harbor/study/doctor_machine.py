@@ -40,7 +40,16 @@ def python(_wanted: Wanted) -> Iterator[Finding]:
 def disk(wanted: Wanted) -> Iterator[Finding]:
     """Free space where jobs and the sandbox's layers go."""
     for what, folder in (("jobs", wanted.jobs_dir or Path.cwd()), ("sandbox cache", _places(wanted).cache)):
-        there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+        if folder.is_symlink() and not folder.exists():
+            yield Finding(
+                "disk", "fail", f"{folder}, for {what}, is a link that leads nowhere", "Choose another folder."
+            )
+            continue
+        place = Path(os.path.realpath(folder))
+        there = next(path for path in (place, *place.parents) if path.exists())
+        if not there.is_dir():
+            yield Finding("disk", "fail", f"{there}, for {what}, is no folder", "Choose another one.")
+            continue
         free = shutil.disk_usage(there).free / 1e9
         detail = f"{free:.1f} GB free for {what}, in {there}"
         if free < _LITTLE_GB:

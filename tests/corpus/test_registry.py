@@ -7,7 +7,7 @@ from harbor.models.registry import Registry
 
 from akm_harbor.corpus.registry import register, registry_complaints
 from akm_harbor.corpus.task import read_task
-from akm_harbor.errors import AkmHarborError
+from akm_harbor.errors import AkmHarborError, UsageError
 
 from .support import change, small_corpus, write
 
@@ -41,6 +41,13 @@ def test_changes_are_noticed(tasks):
     assert line == "akm-tasks-train@1.0: works--gauge has changed since its release"
     with pytest.raises(AkmHarborError, match="released with other content"):
         register(tasks, read(tasks), "1.0")
+
+
+@pytest.mark.parametrize("version", ["", "1\n0", "a/b", " 1", "@1"])
+def test_what_is_no_version_is_refused(tasks, version):
+    with pytest.raises(UsageError, match="is no version"):
+        register(tasks, read(tasks), version)
+    assert not (tasks / "registry.json").exists()
 
 
 def test_a_new_version_replaces_what_cannot_be_run_any_more(tasks):

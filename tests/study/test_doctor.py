@@ -151,6 +151,14 @@ def test_10_no_disk(look, monkeypatch):
     faulty(look(doctor_machine.disk)["disk"], "0.5 GB free", "sandbox clean", status="fail")
 
 
+def test_jobs_that_have_no_place(look, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for name, said in (("file", "is no folder"), ("file/below", "is no folder"), ("loop", "leads nowhere")):
+        found = [one for one in doctor_machine.disk(Wanted(jobs_dir=tmp_path / name)) if one.status == "fail"]
+        assert [said in one.detail for one in found] == [True], name
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 def test_11_folders_of_killed_sandboxes(look, tmp_path, programs):
     assert look(doctor_machine.left_over)["left-over folders"].status == "ok"

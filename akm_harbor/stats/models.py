@@ -13,6 +13,8 @@ from akm_harbor.stats.results import Estimate, Interval, NotEstimable, Result, c
 GEE_ESTIMAND = "log odds ratio, averaged over tasks"
 MIXED_ESTIMAND = "log odds ratio within a task"
 _LARGEST = 10.0
+_SMALLEST_ERROR = 1e-6
+"""No data are precise to a millionth of a log odds: a smaller error is what rounding leaves of none."""
 
 
 def _long(baseline: Attempts, treatment: Attempts) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -99,9 +101,14 @@ def mixed_logit(baseline: Attempts, treatment: Attempts, level: float = 0.95) ->
 
 
 def _odds(value: float, se: float, n: int, level: float, *, method: str, estimand: str) -> Result:
-    if not (np.isfinite(value) and np.isfinite(se) and se > 0) or abs(value) > _LARGEST:
+    if not (np.isfinite(value) and np.isfinite(se)):
+        return NotEstimable("no-fit", "The model could not be fitted.", method, estimand, n)
+    if abs(value) > _LARGEST:
         detail = "The fit ran away: the arms are almost completely separated."
         return NotEstimable("separation", detail, method, estimand, n)
+    if se < _SMALLEST_ERROR:
+        detail = "Every task shows the same difference, so its spread between tasks cannot be estimated."
+        return NotEstimable("constant-difference", detail, method, estimand, n)
     z, half = value / se, float(stats.norm.ppf((1 + level) / 2)) * se
     return Estimate(
         value,

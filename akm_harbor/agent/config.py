@@ -60,7 +60,8 @@ def check_job_config(config: Mapping[str, Any], *, title: str, treatment: bool) 
         ConfigConflictError: names the setting and what to write instead.
     """
     for path, value in _leaves(dict(config)):
-        leaf = path.rpartition(".")[2]
+        parts = path.split(".")
+        leaf = parts[-1]
         if (
             _SECRET_KEY.search(leaf)
             and isinstance(value, str)
@@ -71,7 +72,7 @@ def check_job_config(config: Mapping[str, Any], *, title: str, treatment: bool) 
                 f"opencode_config.{path} looks like a secret, and Harbor writes kwargs into the job's files",
                 hint='Write "{env:NAME}" there and put the value into the environment variable NAME.',
             )
-        if value == "ask" and path.split(".")[0] in {"permission", "agent"}:
+        if value == "ask" and "permission" in parts:  # also under agent, and under mode, agent's old name
             raise ConfigConflictError(
                 f"opencode_config.{path} = ask: nobody is there to answer", hint="Use allow or deny."
             )

@@ -24,6 +24,8 @@ from akm_harbor.report.verdict import write_output
 from akm_harbor.resources import resource
 
 SENTINEL = "akm-harbor-sentinel"
+_ADDED = {"injected-parameters", "papermill-error-cell-tag"}
+"""Tags of the cells that papermill adds."""
 KERNEL = "python3"
 
 
@@ -160,12 +162,19 @@ def _execute(
     try:
         _papermill(work, parameters, kernel, cell_timeout, progress=progress)
     except papermill.PapermillExecutionError as error:
-        failure = f"cell {error.cell_index + 1} failed: {error.ename}: {error.evalue}"
+        failure = f"cell {_failed_cell(work / 'out.ipynb')} failed: {error.ename}: {error.evalue}"
     except DeadKernelError:
         failure = "the kernel died (out of memory, or killed)"
     except CellTimeoutError:
         failure = f"a cell ran longer than {cell_timeout:g} s"
     return failure, time.monotonic() - started
+
+
+def _failed_cell(file: Path) -> int:
+    """The place of the failed cell in the notebook as written, without what papermill put before it."""
+    cells = nbformat.read(file, as_version=4).cells
+    own = [c for c in cells if not _ADDED.intersection(c.metadata.get("tags", []))]
+    return next(n for n, c in enumerate(own, 1) if c.metadata.get("papermill", {}).get("status") == "failed")
 
 
 def _papermill(

@@ -1,9 +1,12 @@
 """Real kernels through papermill: success must mean that the notebook ran to its end."""
 
+import errno
 import json
 
 import nbformat
+import papermill
 import pytest
+from zmq import ZMQError
 
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.notebook_html import export_html
@@ -44,10 +47,11 @@ def test_run_with_parameters_into_a_folder_with_braces(write, tmp_path):
     assert str(tmp_path) not in out.read_text()
 
 
-def test_failing_cell_is_named_and_the_rest_kept(write, tmp_path):
+@pytest.mark.parametrize("parameters", [{}, {"x": 2}])  # papermill puts them into a cell of its own
+def test_failing_cell_is_named_and_the_rest_kept(write, tmp_path, parameters):
     source = write("print('before')", "raise RuntimeError('no such luck')", "print('after')")
     with pytest.raises(NotebookError, match="cell 3 failed: RuntimeError: no such luck"):
-        run_notebook(source, tmp_path / "out.ipynb")
+        run_notebook(source, tmp_path / "out.ipynb", parameters)
     assert "before\n" in texts(tmp_path / "out.ipynb")
     assert "after\n" not in texts(tmp_path / "out.ipynb")
 
@@ -68,6 +72,27 @@ def test_an_end_that_papermill_may_call_success(write, tmp_path, source, message
 def test_slow_cell_is_stopped(write, tmp_path):
     with pytest.raises(NotebookError, match=r"a cell ran longer than 1 s"):
         run_notebook(write("import time; time.sleep(60)"), tmp_path / "out.ipynb", cell_timeout=1)
+
+
+def test_a_long_output_is_kept_to_its_end(write, tmp_path):
+    run = run_notebook(write("for i in range(20_000): print(i)\nprint('y' * 1_000_000, 'END')"), tmp_path / "out.ipynb")
+    printed = "".join(texts(run.output))
+    assert len(printed) > 1_100_000
+    assert printed.endswith("END\n")
+
+
+def test_a_kernel_that_loses_the_race_for_its_ports_gets_one_more(write, tmp_path, monkeypatch):
+    real, left = papermill.execute_notebook, [1]
+
+    def taken(*args, **kwargs):
+        if left:
+            left.pop()
+            raise ZMQError(errno.EADDRINUSE)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(papermill, "execute_notebook", taken)
+    run = run_notebook(write("print(x)"), tmp_path / "out.ipynb", {"x": 7})
+    assert texts(run.output) == ["7\n"]
 
 
 def test_bad_requests_start_no_kernel(write, tmp_path):

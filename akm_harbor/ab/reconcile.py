@@ -35,7 +35,8 @@ def reconcile(dataset: Path, arm: Arm, headline: float | None) -> tuple[Reconcil
     out = []
     for line in printed:
         key, job = str(line["eval_key"]), (line["root"], line["job_path"])
-        mine, everyone = _of_line(own[job], key), _of_line(whole[job], key)
+        names = _names(whole[job], key)
+        mine, everyone = _of_line(own[job], names), _of_line(whole[job], names)
         if len(mine):
             out.append(_row(arm, line, mine, everyone if len(everyone) > len(mine) else mine, headline))
     return tuple(out)
@@ -54,11 +55,20 @@ def _attempts_of(dataset: Path, jobs: set[str]) -> pd.DataFrame:
     return frame.assign(task=frame["task_name"].fillna(frame["trial_name"].str.rpartition("__")[0]))
 
 
-def _of_line(rows: pd.DataFrame, key: str) -> pd.DataFrame:
-    """The attempts behind one line; its key is agent__model__dataset, the model without its provider or not."""
-    agent = rows["agent_name"].fillna("").map(lambda name: key.startswith(f"{name}__"))
-    source = rows["source"].fillna("adhoc").map(lambda name: key.endswith(f"__{name}"))
-    return rows[agent & source]
+def _names(rows: pd.DataFrame, key: str) -> tuple[str | None, str | None]:
+    """Agent and dataset of one line; its key is agent__model__dataset, the model without its provider or not.
+
+    Names may hold `__` themselves: of several that fit, the longest is meant.
+    """
+    agents = {n for n in rows["agent_name"].fillna("") if key.startswith(f"{n}__")}
+    sources = {n for n in rows["source"].fillna("adhoc") if key.endswith(f"__{n}")}
+    return max(agents, key=len, default=None), max(sources, key=len, default=None)
+
+
+def _of_line(rows: pd.DataFrame, names: tuple[str | None, str | None]) -> pd.DataFrame:
+    """The attempts behind one line."""
+    agent, source = names
+    return rows[(rows["agent_name"].fillna("") == agent) & (rows["source"].fillna("adhoc") == source)]
 
 
 def _row(

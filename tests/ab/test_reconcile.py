@@ -60,6 +60,18 @@ def test_other_jobs_and_other_agents_are_not_ours(tmp_path):
     assert lines(tmp_path, printed(0.5, job="elsewhere"), printed(0.5, key="oracle__demo__adhoc")) == ()
 
 
+def test_names_may_hold_the_mark_that_joins_them(tmp_path):
+    """Two datasets, one named like the end of the other; Harbor prints no metric for the longer name."""
+    one, other = matrix("a", [[1, 0]], source="set"), matrix("a", [[1, 1]] * 2, source="my__set")
+    rows = [*one, *[{**r, "task_name": f"x-{r['task_name']}", "trial_path": f"a/x-{r['trial_name']}"} for r in other]]
+    keys = ("opencode-control__demo__set", "opencode-control__demo__my__set")
+    stats = [printed(mean, n, key) for mean, n, key in ((0.5, 2, keys[0]), (None, 4, keys[1]))]
+    data = dataset(tmp_path, [*rows, *matrix("b", [[1, 1]])], harbor_stats=stats)
+    found = {line.eval_key: line for line in analyse(data, "a", "b").reconciled}
+    assert [{r: (m, n) for r, m, n in found[k].rules}[SINCE_026] for k in keys] == [(0.5, 2), (1.0, 4)]
+    assert [found[k].remark for k in keys] == ["", "Harbor printed no mean."]
+
+
 def test_a_line_that_puts_two_arms_together_is_taken_apart(tmp_path):
     rows = [
         *matrix("a", [[1, 0], [0, 0]]),

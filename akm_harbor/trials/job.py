@@ -62,6 +62,9 @@ def read_job(job: JobDir, now_ns: int) -> Job:
     result = as_dict(files.read_json("result.json", "job id left null"))
     if "config.json" not in job.files:
         files.problem("config.json", "job-config-missing", "the job has no config.json", "rows kept, job columns null")
+    if "result.json" not in job.files:
+        detail = "the job has no result.json: it was stopped or copied in part"
+        files.problem("result.json", "job-result-missing", detail, "rows kept, job id null")
     if result and "n_total_trials" not in result:
         files.problem("result.json", "not-a-job-result", "JSON, but not a job's result", "job id left null")
         result = {}

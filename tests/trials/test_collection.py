@@ -104,7 +104,9 @@ def test_a_driver_that_stopped_before_the_end_loses_no_trial(jobs: Jobs, dataset
         trial = jobs.trial("stopped", f"t{i}__AAAAAA{i}")
     (trial.parent / "result.json").unlink()
     jobs.trial("stopped", "t5__AAAAAA5").joinpath("result.json").unlink()
-    assert collect([jobs.root], dataset).statuses == {"scored": 5, "unfinished": 1}
+    result = collect([jobs.root], dataset)
+    assert result.statuses == {"scored": 5, "unfinished": 1}
+    assert result.problems == {"job-result-missing": 1}
 
 
 def test_problems_name_their_file_below_the_input_as_given(

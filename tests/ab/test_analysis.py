@@ -174,6 +174,16 @@ def test_usage_counts_what_is_known_only(tmp_path):
     assert [p.name for p in r.phases] == ["environment_seconds", "setup_seconds", "agent_seconds", "verifier_seconds"]
 
 
+def test_an_arm_without_token_counts_is_not_compared_in_tokens(tmp_path):
+    b = matrix("b", [[1, 0], [1, 1], [0, 0]], n_input_tokens=None, n_cache_tokens=None, n_output_tokens=None)
+    r = analyse(dataset(tmp_path, [*matrix("a", [[1, 0], [1, 1], [0, 0]]), *b]), "a", "b")
+    tokens = {u.name: u for u in r.usage}["n_input_tokens"]
+    assert (tokens.baseline, tokens.treatment, tokens.n_tasks) == (None, None, 0)
+    assert (tokens.known_baseline, tokens.known_treatment) == (6, 0)
+    assert isinstance(tokens.ratio, NotEstimable)
+    assert "Unknown for 0 of 6 and 6 of 6" in tokens.note
+
+
 def test_family_comes_from_the_tasks_table(tmp_path):
     rows = [*matrix("a", [[1], [0]]), *matrix("b", [[1], [1]])]
     path = dataset(tmp_path, rows, tasks=[{"task_name": "task-01", "family": "rule-1"}])

@@ -13,6 +13,8 @@ import pytest
 from akm_harbor import AkmOpenCode, ControlOpenCode
 from akm_harbor.agent import layout
 from akm_harbor.agent.errors import AgentError, BundleError, SelfCheckError, ToolchainError
+from akm_harbor.agent.npm_install import bring_by_npm
+from akm_harbor.agent.pins import load_pins
 from tests.agent.support import fake_toolchain
 
 PREPARED = {
@@ -263,6 +265,18 @@ def test_a_command_that_fails_says_what_it_was_for(arm: Callable[..., Any], task
     environment.exec = failing  # type: ignore[method-assign,assignment]
     with pytest.raises(AgentError, match=r"folders failed.*read-only"):
         asyncio.run(arm(ControlOpenCode).install(environment))
+
+
+def test_an_npm_that_fails_ends_the_setup_and_brings_nothing(task: Path) -> None:
+    environment = RecordingEnvironment(task)
+
+    async def offline(command: str, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(return_code=1, stdout="", stderr="npm error code ECONNREFUSED")
+
+    environment.exec = offline  # type: ignore[method-assign,assignment]
+    with pytest.raises(AgentError, match=r"installing by npm failed.*ECONNREFUSED"):
+        asyncio.run(bring_by_npm(environment, load_pins(), treatment=True))  # type: ignore[arg-type]
+    assert environment.files == {}
 
 
 @pytest.mark.parametrize("how", ["time-out", "crash", "interrupt"])

@@ -86,7 +86,11 @@ TABLE = [
     ("one arm all solved, GEE", lambda: gee_log_odds(MIXED, [[1, 1]] * 4), "separation"),
     ("one task, GEE", lambda: gee_log_odds(ONE, ONE), "one-task"),
     ("tied, GEE", lambda: gee_log_odds(MIXED, MIXED), "constant-difference"),
-    ("tied with unequal attempts, GEE", lambda: gee_log_odds([[1, 0], [1, 1, 0]], [[1, 0], [1, 1, 0]]), "constant-difference"),
+    (
+        "tied with unequal attempts, GEE",
+        lambda: gee_log_odds([[1, 0], [1, 1, 0]], [[1, 0], [1, 1, 0]]),
+        "constant-difference",
+    ),
     ("constant, GEE", lambda: gee_log_odds([[1, 0, 1]] * 5, [[1, 0, 0]] * 5), "constant-difference"),
     ("tasks that swap, GEE", lambda: gee_log_odds([[1], [0]], [[0], [1]]), "no-fit"),
     ("fractional, GEE", lambda: gee_log_odds([[0.5], [1]], [[0], [1]]), "not-binary"),

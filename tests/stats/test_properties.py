@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from akm_harbor.stats.attempts import unequal_note
+from akm_harbor.stats.means import arm_mean
 from akm_harbor.stats.multiplicity import adjusted
 from akm_harbor.stats.paired import paired_difference, paired_t
 from akm_harbor.stats.passk import arm_pass_k, paired_pass_k, pass_at_k, pass_hat_k
@@ -143,6 +144,14 @@ def test_holm_on_three_contrasts():
     assert adjusted([]) == ()
     with pytest.raises(ValueError, match="between 0 and 1"):
         adjusted([0.1, float("nan")])
+
+
+def test_an_arms_mean_and_its_error_weigh_tasks_alike():
+    found = arm_mean([[1, 1, 1, 1, 0], [0, 0, 1], [1]])
+    means = np.array([4 / 5, 1 / 3, 1])
+    assert (found.value, found.se) == pytest.approx((means.mean(), stats.sem(means)))
+    assert "tasks" in found.estimand
+    assert "range from 1 to 5" in found.notes[0]
 
 
 def test_unequal_attempts_are_noted():

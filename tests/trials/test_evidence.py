@@ -340,6 +340,18 @@ def test_an_empty_trajectory_falls_back_to_the_stream(jobs: Jobs) -> None:
     assert got.row["trajectory_source"] == "opencode.txt"
 
 
+def test_a_model_that_the_config_does_not_name_is_not_guessed_from_the_steps(jobs: Jobs) -> None:
+    config = {"agent": {"name": "opencode", "model_name": None}}
+    evidence = Evidence(jobs, config=config, agent_info={"name": "opencode", "version": "1", "model_info": None})
+    steps = [
+        {"source": "agent", "model_name": name, "metrics": {"prompt_tokens": 5, "completion_tokens": 1}}
+        for name in ("prov/one", "prov/two")
+    ]
+    (evidence.trial / "agent" / "trajectory.json").write_text(json.dumps({"steps": steps}))
+    row = evidence.read().row
+    assert (row["n_steps"], row.get("model_name"), row["cost_usd"]) == (2, None, 0.5)
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [

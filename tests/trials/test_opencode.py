@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from akm_harbor.trials.opencode import parse_log, parse_stream
 
 
@@ -122,8 +124,14 @@ def test_the_log_of_a_broken_akm() -> None:
     assert (facts.cli_resolved, facts.cli_failed, facts.helper_failures) == (False, True, 9)
 
 
-def test_the_log_of_a_plugin_that_cannot_load() -> None:
-    assert parse_log(b'level=ERROR message="plugin config hook failed" error=x').plugin_error is True
+@pytest.mark.parametrize(
+    "said", ["plugin config hook failed", "failed to load plugin", "BunInstallFailedError: ConnectionRefused"]
+)
+def test_the_log_of_a_plugin_that_cannot_load(said: str) -> None:
+    assert parse_log(f'level=ERROR message="{said}" error=x'.encode()).plugin_error is True
+
+
+def test_other_errors_of_the_log_are_not_the_plugins() -> None:
     assert parse_log(b'level=ERROR message="Failed to fetch models.dev"').plugin_error is False
 
 

@@ -35,6 +35,12 @@ def test_locomos_audit_has_its_published_counts():
     assert quirks.flag("conv-26/qa0") is None
 
 
+def test_longmemevals_reported_defects_are_told_apart():
+    (quirks,) = [q for q in all_quirks().values() if q.benchmark == "longmemeval"]
+    assert Counter(quirks.score_flags.values()) == {"reported-wrong-answer": 4}
+    assert quirks.evidence_flags == {"eac54add": "reported-wrong-evidence"}
+
+
 def test_tables_hold_no_text_of_a_benchmark():
     for quirks in all_quirks().values():
         for question, kind in {**quirks.score_flags, **quirks.evidence_flags}.items():

@@ -9,20 +9,22 @@ class AkmHarborError(Exception):
     Args:
         message: what was wrong, one sentence.
         path: the file or folder it is about, if there is one.
-        hint: what to do next, one sentence.
+        hint: what to do next, one sentence; by default the class's remedy.
 
     Attributes:
+        remedy: what to do where nothing more particular is known.
         exit_code: what the command line exits with (0 ok, 1 failure, 2 usage,
             3 regression, 4 not comparable or not delivered).
     """
 
     exit_code = 1
+    remedy: str | None = None
 
     def __init__(self, message: str, *, path: Path | str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.path = path
-        self.hint = hint
+        self.hint = hint or self.remedy
 
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path is not None else ""

@@ -67,8 +67,6 @@ def analyse(
     """
     options = at_look(options or Options())
     rule, _ = policy(options.policy), rule_text(options)
-    if not 0.5 <= options.level < 1:
-        raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
     if baseline == treatment:
         raise UsageError(f"baseline and treatment are both {baseline!r}", hint="Name two different arms.")
     trials = load_trials(dataset, task_names, (options.by, (baseline, treatment)), strip_prefix=options.strip_prefix)
@@ -168,7 +166,9 @@ def at_look(options: Options) -> Options:
         return options
     now, _, planned = options.look.partition("/")
     if not (now.isdigit() and planned.isdigit() and 1 <= int(now) <= int(planned) <= 50):
-        raise UsageError(f"a look is written like 2/5, not {options.look!r}")
+        raise UsageError(
+            f"a look is written like 2/5, not {options.look!r}", hint="That is the second of five planned looks."
+        )
     from akm_harbor.stats.sequential import boundaries
 
     limit = boundaries(int(planned), "obrien-fleming", 1 - options.level)[int(now) - 1]

@@ -35,6 +35,7 @@ _LARGEST_SUM = 2 << 30
 _STEEPEST, _STEEP_FROM = 250, 4 << 20
 _ROWS, _COLUMNS = 50_000_000, 400
 _BLOCK = 1 << 20
+_AGAIN = "Get the archive again, and compare its sha256."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,11 @@ def unpack(archive: Path, folder: Path) -> Opened:
             members = _checked(archive, opened.infolist())
             digests = {i.filename: _extract(archive, opened, i, folder / i.filename) for i in members}
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise AkmHarborError(
-            f"damaged, or not a zip file ({error})", path=archive, hint="Get it again, and compare its sha256."
-        ) from error
+        raise AkmHarborError(f"damaged, or not a zip file ({error})", path=archive, hint=_AGAIN) from error
     except OSError as error:
-        raise AkmHarborError(f"cannot be read ({error.strerror or error})", path=archive) from error
+        raise AkmHarborError(
+            f"cannot be read ({error.strerror or error})", path=archive, hint="Check that the file may be read."
+        ) from error
     contents = _contents(archive, folder)
     for name in digests:
         if name.endswith(".parquet"):
@@ -178,9 +179,9 @@ def read_json(path: Path, archive: Path, name: str) -> dict[str, Any]:
     try:
         value = json.loads(path.read_bytes(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise AkmHarborError(f"{name} in it is not JSON ({error})", path=archive) from error
+        raise AkmHarborError(f"{name} in it is not JSON ({error})", path=archive, hint=_AGAIN) from error
     if not isinstance(value, dict):
-        raise AkmHarborError(f"{name} in it is not a JSON object", path=archive)
+        raise AkmHarborError(f"{name} in it is not a JSON object", path=archive, hint=_AGAIN)
     return value
 
 
@@ -200,7 +201,11 @@ def _contents(archive: Path, folder: Path) -> dict[str, Any]:
     members = contents.get("members")
     known = all(isinstance(contents.get(k), dict) for k in ("made_with", "comparison"))
     if not known or not isinstance(members, dict) or not all(isinstance(m, dict) for m in members.values()):
-        raise AkmHarborError(f"{CONTENTS} in it lacks what it must hold", path=archive)
+        raise AkmHarborError(
+            f"{CONTENTS} in it lacks what it must hold",
+            path=archive,
+            hint=_AGAIN,
+        )
     return contents
 
 
@@ -213,6 +218,10 @@ def _check_parquet(archive: Path, file: Path, name: str) -> None:
         meta = pq.read_metadata(file)
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise AkmHarborError(f"{name} in it cannot be read as Parquet ({error})", path=archive) from error
+        raise AkmHarborError(
+            f"{name} in it cannot be read as Parquet ({error})",
+            path=archive,
+            hint=_AGAIN,
+        ) from error
     if meta.num_rows > _ROWS or meta.num_columns > _COLUMNS or size > _LARGEST_SUM:
         raise _refuse(archive, f"{name} holds {meta.num_rows:,} rows of {meta.num_columns} columns")

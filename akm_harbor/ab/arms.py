@@ -55,6 +55,7 @@ def load_trials(
 
     Raises:
         AkmHarborError: not a dataset, or one without trials.
+        UsageError: no task has a name that `task_names` names.
     """
     table = read_table(dataset, TRIALS)
     if only is not None and only[0] in SELECTORS and set(only[1]) <= set(table[only[0]].unique().to_pylist()):
@@ -65,6 +66,14 @@ def load_trials(
     roots = frame["root"].astype(object)
     frame["root"] = roots.where(roots.notna(), None)  # half of a trial's key: NaN would not equal itself
     named = frame["task_name"].fillna(frame["trial_name"].fillna("?").str.rpartition("__")[0])
+    if task_names and (only is None or len(only[1]) > 1) and named[named.isin(list(task_names))].empty:
+        # Names that one arm lacks are what a mapping is for; one that fits no arm is another data set's.
+        like = difflib.get_close_matches(next(iter(task_names)), named.astype(str).unique(), n=1, cutoff=0.0)
+        raise UsageError(
+            f"none of the {len(task_names)} task names to pair by is in it, e.g. {next(iter(task_names))!r}",
+            path=dataset,
+            hint=f"Its tasks are written like {like[0]!r}." if like else None,
+        )
     frame["task"] = [_pair_by(str(name), task_names or {}, strip_prefix=strip_prefix) for name in named]
     return frame.sort_values(["started_at", "trial_path"], na_position="last").reset_index(drop=True)
 

@@ -156,8 +156,6 @@ def calibrate(
     """
     options = options or Options()
     rule = policy(options.policy)
-    if not 0.5 <= options.level < 1:
-        raise UsageError(f"a coverage of {options.level:g} makes no sense", hint="Use a level like 0.95.")
     lines = stated_rule(low, high, options.level)
     trials = load_trials(dataset, task_names, strip_prefix=options.strip_prefix)
     names = arm_names(trials, options.by) if options.by in trials else []

@@ -111,7 +111,11 @@ def export(
     try:
         sha256 = archive.pack(out, members)
     except OSError as error:
-        raise AkmHarborError(f"cannot be written ({error.strerror or error})", path=out) from error
+        raise AkmHarborError(
+            f"cannot be written ({error.strerror or error})",
+            path=out,
+            hint="Choose a place that may be written and has room.",
+        ) from error
     n = result.baseline.n_attempts + result.treatment.n_attempts
     return Exported(out, sha256, result, n, rows.cleaner.n_redacted, rows.cleaner.n_renamed, out.stat().st_size)
 

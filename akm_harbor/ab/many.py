@@ -80,7 +80,7 @@ def parse_contrast(text: str) -> Planned:
     """
     arm, _, versus = (part.strip() for part in text.partition(":"))
     if not arm or not versus or arm == versus:
-        raise UsageError(f"a contrast is written ARM:VERSUS, not {text!r}")
+        raise UsageError(f"a contrast is written ARM:VERSUS, not {text!r}", hint="For example --contrast akm:control.")
     return next((p for p in PLAN if (p.arm, p.versus) == (arm, versus)), Planned(arm, versus))
 
 
@@ -151,7 +151,7 @@ def compare_arms(
     options: Options | None = None,
     *,
     baseline: str | None = None,
-    only: Collection[str] = (),
+    only: Sequence[str] = (),
     contrasts: Sequence[Planned] = (),
     factorial: Cells | None = None,
 ) -> ManyArms:
@@ -172,6 +172,8 @@ def compare_arms(
     rule = policy(options.policy)
     if baseline and contrasts:
         raise UsageError("a baseline and planned contrasts exclude each other", hint="Give one of them.")
+    if twice := {name for name in only if only.count(name) > 1}:
+        raise UsageError(f"arm {min(twice)!r} is named twice", hint="Name each arm once.")
     trials = load_trials(dataset, strip_prefix=options.strip_prefix)
     named = {*([baseline] if baseline else []), *(factorial or ()), *(n for p in contrasts for n in (p.arm, p.versus))}
     for name in (*only, *named):

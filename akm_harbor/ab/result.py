@@ -9,7 +9,7 @@ from akm_harbor.stats.equivalence import Equivalence
 from akm_harbor.stats.means import VarianceComponents
 from akm_harbor.stats.paired import PairingGain
 from akm_harbor.stats.power import Components
-from akm_harbor.stats.results import NotEstimable, Result
+from akm_harbor.stats.results import NotEstimable, Result, check_coverage
 
 if TYPE_CHECKING:
     from akm_harbor.ab.behaviour import Behaviour
@@ -415,6 +415,9 @@ class Options:
             then raised so that all looks together err as often as one.
         max_error_imbalance: largest difference of the arms' error shares that still gives an answer.
         strip_prefix: pair tasks by the part of their names after the last slash.
+
+    Raises:
+        UsageError: a level that cannot be meant.
     """
 
     by: str = "arm"
@@ -428,6 +431,9 @@ class Options:
     strict: bool = False
     strip_prefix: bool = False
     accept: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_coverage(self.level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,7 @@ from akm_harbor.ab.page import render_page
 from akm_harbor.ab.result import AbResult, Options
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.report.verdict import to_plain, write_json, write_output
-from akm_harbor.tables.dataset import MANIFEST
-
-_MOST_LEVEL = 1 - 1e-9
+from akm_harbor.tables.layout import MANIFEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,6 @@ def parse_options(given: Mapping[str, Any]) -> Options:
         names = accept.split(",") if isinstance(accept, str) else list(accept)
         values["accept"] = tuple(n.strip() for n in names if n.strip())
     options = Options(**values)
-    if _MOST_LEVEL < options.level < 1:  # beyond it the normal quantile is no finite number
-        raise UsageError(f"a coverage of {options.level!r} makes no sense", hint="Use a level like 0.95.")
     if options.rule not in {"significant", "non-inferior"}:
         raise UsageError(f"no rule {options.rule!r}", hint="There are significant and non-inferior.")
     return options
@@ -74,7 +70,10 @@ def as_dataset(inputs: Sequence[Path], work: Path, progress: Callable[[int, int]
         AkmHarborError: nothing there, or nothing that can be collected.
     """
     if not inputs:
-        raise UsageError("no dataset and no job directory was given")
+        raise UsageError(
+            "no dataset and no job directory was given",
+            hint="Name one or more, e.g. `akm-harbor report ab jobs/2026-01-01__10-00-00`.",
+        )
     if len(inputs) == 1 and (inputs[0] / MANIFEST).is_file() and (inputs[0] / "trials").is_dir():
         return inputs[0]
     for path in inputs:

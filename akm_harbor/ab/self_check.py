@@ -160,8 +160,6 @@ def self_check(
     if draws < 100:
         raise UsageError(f"{draws} draws cannot measure an error rate", hint="Use at least 100.")
     parsed = parse_options(options or {})
-    if not 0.5 <= parsed.level < 1:
-        raise UsageError(f"a coverage of {parsed.level:g} makes no sense", hint="Use a level like 0.95.")
     rule = policy(parsed.policy)
     trials = load_trials(dataset, read_task_names(task_names), strip_prefix=parsed.strip_prefix)
     names = arm_names(trials, parsed.by) if parsed.by in trials else []

@@ -14,6 +14,8 @@ class AgentError(AkmHarborError, RuntimeError):
 class ToolchainError(AgentError):
     """A toolchain can't be built, found, read or used."""
 
+    remedy = "Build it anew with `akm-harbor toolchain build`; `akm-harbor toolchain show` tells what is there."
+
 
 class ToolchainMissingError(ToolchainError):
     """No built toolchain fits."""
@@ -29,6 +31,8 @@ class ConfigConflictError(AgentError):
 
 class BundleError(AgentError):
     """The bundle is missing, unreadable or unsafe."""
+
+    remedy = "A bundle is a folder of plain files; give one of akm_harbor's, or mend this one."
 
 
 class SelfCheckError(AgentError):

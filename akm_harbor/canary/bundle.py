@@ -42,7 +42,9 @@ def read_bundle(folder: Path, problems: Problems) -> dict[str, BundleAsset]:
         AkmHarborError: no such folder, or no asset in it.
     """
     if not folder.is_dir():
-        raise AkmHarborError("no such bundle folder", path=folder)
+        raise AkmHarborError(
+            "no such bundle folder", path=folder, hint="Give the folder that holds the bundle's Markdown files."
+        )
     found = {asset.ref: asset for asset in _assets(folder, problems)}
     if not found:
         raise AkmHarborError(

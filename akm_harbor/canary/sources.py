@@ -13,7 +13,8 @@ from akm_harbor.canary.mint import Canary
 from akm_harbor.canary.snapshot import rank_rows, read_index
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.columns import Table
-from akm_harbor.tables.dataset import MANIFEST, read_table, replace_dataset
+from akm_harbor.tables.dataset import read_table, replace_dataset
+from akm_harbor.tables.layout import MANIFEST
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.sqlite import StoreError
 

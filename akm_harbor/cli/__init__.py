@@ -18,7 +18,8 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except OSError as error:  # a place nobody thought of: a full disk behind stdout, a folder that is gone
         where = f"{error.filename}: " if error.filename is not None else ""
-        message = f"akm-harbor: {where}{error.strerror or error}\n"
+        remedy = "Check that the place exists, may be written and has room; then give the command again."
+        message = f"akm-harbor: {where}{error.strerror or error}\n  {remedy}\n"
         with contextlib.suppress(OSError):
             sys.stderr.write(message)
         _forget_output()

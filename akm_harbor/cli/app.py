@@ -54,8 +54,19 @@ def _main(
 
 
 def run() -> None:
-    """Run what the process was asked for."""
-    build(sys.argv[1:])()
+    """Run what the process was asked for.
+
+    Raises:
+        UsageError: an argument is empty. As a path that would mean the working folder.
+    """
+    arguments = sys.argv[1:]
+    if "" in arguments:
+        from akm_harbor.errors import UsageError
+
+        where = arguments.index("")
+        which = f"the argument after {arguments[where - 1]}" if where else "the first argument"
+        raise UsageError(f"{which} is empty", hint="Is it a shell variable that has no value?")
+    build(arguments)()
 
 
 def __getattr__(name: str) -> object:

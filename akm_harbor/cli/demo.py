@@ -29,7 +29,9 @@ def demo(
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise AkmHarborError(f"cannot be made ({error.strerror})", path=output) from None
+        raise AkmHarborError(
+            f"cannot be made ({error.strerror})", path=output, hint="Give --output a new folder, or an empty one."
+        ) from None
     try:
         toolchain = None if recorded else _prepare(want_akm=akm)
     except AkmHarborError as error:

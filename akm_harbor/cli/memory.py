@@ -94,7 +94,7 @@ def probe(
     corpus: Annotated[str, typer.Option(help="all, or user: LongMemEval's own corpus of user turns.")] = "all",
     budget: Annotated[int | None, typer.Option(help="Token limit of the context.")] = None,
     repeats: Annotated[int, typer.Option(help="Repeats under other document names and orders.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of names, orders and sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of names, orders and sample.")] = 0,
     sample: Annotated[int | None, typer.Option(help="Ask so many questions, drawn at random.")] = None,
     histories: Annotated[int | None, typer.Option(help="Use the first so many histories.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Worker processes.")] = 1,

@@ -63,7 +63,9 @@ def assets(bundle: Path) -> Iterator[Asset]:
         AkmHarborError: there is no such folder.
     """
     if not bundle.is_dir():
-        raise AkmHarborError("no such bundle", path=bundle)
+        raise AkmHarborError(
+            "no such bundle", path=bundle, hint="Give a folder of Markdown files, like those in tasks/bundles."
+        )
     for path in sorted(p for p in bundle.rglob("*") if p.is_file() and not p.is_symlink()):
         ref = _ref_of(path.relative_to(bundle))
         if ref is not None and not path.name.startswith("."):

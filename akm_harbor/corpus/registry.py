@@ -40,7 +40,9 @@ def _read(path: Path, empty: Any) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise AkmHarborError(f"not valid JSON: {error}", path=path) from None
+        raise AkmHarborError(
+            f"not valid JSON: {error}", path=path, hint="`akm-harbor corpus register` writes it anew."
+        ) from None
 
 
 def _still_holds(entry: Mapping[str, Any], new: str, lock: Mapping[str, Any], digests: Mapping[str, str]) -> bool:

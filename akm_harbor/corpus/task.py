@@ -104,5 +104,7 @@ def task_folders(root: Path) -> list[Path]:
         raise AkmHarborError("no such folder", path=root, hint="Name a folder of tasks, e.g. tasks/.")
     folders = sorted(p for p in root.iterdir() if p.is_dir() and not p.name.startswith((".", "_")))
     if not folders:
-        raise AkmHarborError("no task folder in it", path=root)
+        raise AkmHarborError(
+            "no task folder in it", path=root, hint="A task's folder holds task.toml, instruction.md and tests/."
+        )
     return folders

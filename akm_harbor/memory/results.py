@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.memory.columns import RETRIEVAL, TRIALS
 from akm_harbor.tables import read_manifest, read_table
+from akm_harbor.tables.layout import MANIFEST
 
 AT_K = ("recall_any", "recall_all", "recall_frac", "ndcg_lme", "ndcg_std")
 METRICS = (*AT_K, "mrr", "recall_frac_audited", "evidence_in_ctx")
@@ -49,7 +50,7 @@ def read_result(path: Path) -> Result:
     Raises:
         AkmHarborError: it is neither, or holds no rows.
     """
-    root = path.parent.parent if path.is_file() and (path.parent.parent / "manifest.json").is_file() else path
+    root = path.parent.parent if path.is_file() and (path.parent.parent / MANIFEST).is_file() else path
     if root.is_dir():
         trials, retrieval = read_table(root, TRIALS), read_table(root, RETRIEVAL)
         manifest = read_manifest(root)
@@ -69,7 +70,11 @@ def _file(path: Path) -> pa.Table:
         raise AkmHarborError(f"cannot be read as Parquet ({error})", path=path) from error
     missing = [c.name for c in TRIALS.columns if c.required and c.name not in table.column_names]
     if missing:
-        raise AkmHarborError(f"is no memory_trials file: it lacks {', '.join(missing)}", path=path)
+        raise AkmHarborError(
+            f"is no memory_trials file: it lacks {', '.join(missing)}",
+            path=path,
+            hint="Give what `akm-harbor memory probe` or `memory run` wrote.",
+        )
     present = set(table.column_names)
     return pa.Table.from_arrays(
         [table[c.name].cast(c.type) if c.name in present else pa.nulls(len(table), c.type) for c in TRIALS.columns],

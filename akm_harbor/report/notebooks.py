@@ -116,11 +116,11 @@ def find_notebook(name: str) -> Path:
         UsageError: neither.
     """
     given = Path(name)
-    if given.suffix == ".ipynb" or given.is_file():
-        if not given.is_file():
-            raise UsageError("no such notebook", path=given)
+    if given.is_file():
         return given
     shipped = {p.stem: p for p in sorted(resource("notebooks").glob("*.ipynb"))}
+    if given.suffix == ".ipynb":
+        raise UsageError("no such notebook", path=given, hint=f"Those shipped are {', '.join(shipped)}.")
     if name in shipped:
         return shipped[name]
     close = difflib.get_close_matches(name, shipped, n=3, cutoff=0.5)

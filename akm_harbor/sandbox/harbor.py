@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from akm_harbor.errors import AkmHarborError
 
@@ -35,30 +37,47 @@ def run_harbor(arguments: Sequence[str], log: Path, *, tick: Callable[[], None],
     Raises:
         AkmHarborError: it failed or was killed; the message has its last words.
     """
-    command = [sys.executable, "-m", "akm_harbor.sandbox.launch", str(os.getpid()), *arguments]
     begun = log.stat().st_size if log.exists() else 0
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **SETTINGS, "COLUMNS": "160"},
-            pass_fds=() if lock is None else (lock,),
-            process_group=0,  # a terminal's Ctrl-C would reach Harbor twice: from there, and from below
-        )
-        try:
-            while process.poll() is None:
-                tick()
-                time.sleep(_POLL_SECONDS)
-        except BaseException:
-            # Harbor ends its trials and takes its containers and mounts away when it is interrupted.
-            process.send_signal(signal.SIGINT)
-            process.wait()
-            raise
+    with log.open("ab") as output, started(arguments, output=output, lock=lock) as process:
+        while process.poll() is None:
+            tick()
+            time.sleep(_POLL_SECONDS)
     tick()
     if process.returncode:
         raise _failure(process.returncode, log, begun)
+
+
+@contextmanager
+def started(
+    arguments: Sequence[str], *, cwd: Path | None = None, output: IO[bytes] | None = None, lock: int | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Harbor's command line, running; an exception in the block interrupts it and waits for its end.
+
+    Args:
+        arguments: as on its command line.
+        cwd: where it runs; here, if not given.
+        output: takes what it prints; by default that is seen.
+        lock: file descriptor that the process holds as long as it lives.
+    """
+    command = [sys.executable, "-m", "akm_harbor.sandbox.launch", str(os.getpid()), *arguments]
+    width = {} if output is None else {"COLUMNS": "160"}
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=None if output is None else subprocess.STDOUT,
+        env={**os.environ, **SETTINGS, **width},
+        pass_fds=() if lock is None else (lock,),
+        process_group=0,  # a terminal's Ctrl-C would reach Harbor twice, and it would drop its trials half-way
+    )
+    try:
+        yield process
+    except BaseException:
+        # Harbor ends its trials and takes its containers and mounts away when it is interrupted.
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
 
 
 def _failure(code: int, log: Path, begun: int) -> AkmHarborError:

@@ -4,7 +4,20 @@ import math
 import sys
 from dataclasses import dataclass
 
+from akm_harbor.errors import UsageError
+
 SMALLEST_P = sys.float_info.min
+_MOST_COVERAGE = 1 - 1e-9
+
+
+def check_coverage(level: float) -> None:
+    """Check that a reader's choice of an interval's coverage can be meant.
+
+    Raises:
+        UsageError: below one half, or so near to 1 that a normal quantile is no finite number.
+    """
+    if not 0.5 <= level <= _MOST_COVERAGE:
+        raise UsageError(f"a coverage of {level!r} makes no sense", hint="Use a level like 0.95.")
 
 
 @dataclass(frozen=True, slots=True)

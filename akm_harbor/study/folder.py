@@ -11,7 +11,7 @@ from typing import Any
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.report.verdict import write_json
-from akm_harbor.tables.dataset import MANIFEST as DATASET_MANIFEST
+from akm_harbor.tables.layout import MANIFEST as DATASET_MANIFEST
 
 _POLL_SECONDS = 0.25
 

@@ -6,9 +6,6 @@ delete is recorded in the job, so that it stays visible as superseded, and each 
 
 import os
 import shlex
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.sandbox.harbor import SETTINGS, plain_line
+from akm_harbor.sandbox.harbor import plain_line, started
 from akm_harbor.study.resume_blockers import (
     explained,
     folders,
@@ -163,18 +160,8 @@ def resume(found: Preview, *, again: Sequence[str] = CANCELLED, more: Sequence[s
         raise ResumeBlockedError(f"cannot be resumed, and nothing was deleted:\n  {lines}", path=found.job)
     record_doomed(found)
     arguments = resume_command(found, again=again, more=more, in_cwd=True)
-    command = [sys.executable, "-m", "akm_harbor.sandbox.launch", str(os.getpid()), *arguments]
-    # In a group of its own, or a terminal's Ctrl-C would reach Harbor twice, and it drops its trials half-way.
-    environment = {**os.environ, **SETTINGS}
-    with subprocess.Popen(
-        command, cwd=found.cwd, env=environment, stdin=subprocess.DEVNULL, process_group=0
-    ) as process:
-        try:
-            return process.wait()
-        except BaseException:
-            process.send_signal(signal.SIGINT)  # Harbor ends its trials when it is interrupted
-            process.wait()
-            raise
+    with started(arguments, cwd=found.cwd) as process:
+        return process.wait()
 
 
 def record_doomed(found: Preview) -> None:

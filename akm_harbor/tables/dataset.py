@@ -12,12 +12,10 @@ import pyarrow.parquet as pq
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.atomic import recover, replaced_directory, write_file
 from akm_harbor.tables.columns import Table
+from akm_harbor.tables.layout import MANIFEST, STATE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MANIFEST = "manifest.json"
-_FILES = {MANIFEST, "collect-state.msgpack"}
 
 
 class DatasetWriter:
@@ -82,7 +80,7 @@ def replace_dataset(path: Path) -> Iterator[DatasetWriter]:
 
 def _ours(entry: Path) -> bool:
     """Whether an entry of a dataset's folder is the dataset's own: its files, or a folder of only Parquet."""
-    if entry.name in _FILES or entry.name.startswith("."):
+    if entry.name in {MANIFEST, STATE} or entry.name.startswith("."):
         return True
     return entry.is_dir() and not entry.is_symlink() and all(file.suffix == ".parquet" for file in entry.iterdir())
 

@@ -29,24 +29,28 @@ class StoreError(AkmHarborError):
     """A database that cannot be read; `kind` is a short stable name for the problems table."""
 
     kind = "sqlite-unreadable"
+    remedy = "Check that the file is whole and may be read: `sqlite3 FILE 'pragma quick_check'`."
 
 
 class StoreMissingError(StoreError):
     """There is no such file, or it is not a regular file."""
 
     kind = "sqlite-missing"
+    remedy = "Give a store's folder, or its index.db or state.db; `akm info` tells where they lie."
 
 
 class StoreEmptyError(StoreError):
     """The file has no bytes: SQLite would open it happily and show no tables."""
 
     kind = "sqlite-empty"
+    remedy = "Run `akm index` to fill it, or give the store's backup."
 
 
 class NotAStoreError(StoreError):
     """The file is not a SQLite database."""
 
     kind = "sqlite-not-a-database"
+    remedy = "Give a store's folder, its index.db or state.db, or a dataset of snapshots."
 
 
 class StoreCorruptError(StoreError):
@@ -71,6 +75,7 @@ class StoreSlowError(StoreError):
     """A query ran into the time limit (a hostile or enormous database)."""
 
     kind = "sqlite-slow"
+    remedy = "Try again when the machine is idle; if it stays so, the file is damaged or no akm store."
 
 
 type _Stamp = tuple[int, int, int]

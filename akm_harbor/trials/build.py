@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from akm_harbor.tables.dataset import MANIFEST, DatasetWriter, read_table, replace_dataset
+from akm_harbor.tables.dataset import DatasetWriter, read_table, replace_dataset
+from akm_harbor.tables.layout import MANIFEST, STATE
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.redacted import redacted
 from akm_harbor.trials import cache
@@ -98,7 +99,7 @@ def build(
             findings=plan.findings(),
             files=files,
         )
-        writer.write_extra(cache.STATE, state)
+        writer.write_extra(STATE, state)
     return {**summary, "n_read": len(plan.todo), "n_reused": len(plan.reused), "unchanged": False}
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from akm_harbor.tables.layout import STATE
 from akm_harbor.trials.stamps import FOLDER, Stamp, plain
 from akm_harbor.trials.unchanged import unchanged
 
-STATE = "collect-state.msgpack"
 _VERSION = 2
 
 type Told = tuple[str, str, str, str]

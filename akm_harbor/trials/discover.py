@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.tables.layout import MANIFEST
 from akm_harbor.trials.stamps import plain, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, as_dict, parse_json
 
@@ -319,7 +320,7 @@ def _nothing_found(given: Path, real: str) -> AkmHarborError:
             path=given,
             hint="Run the tasks with Harbor, or read this tree with terminal-bench's own tools.",
         )
-    if "manifest.json" in names and "trials" in names:
+    if MANIFEST in names and "trials" in names:
         return AkmHarborError(
             "already a dataset, not a job directory", path=given, hint="Reports read it as it is; nothing to collect."
         )

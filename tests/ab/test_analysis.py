@@ -206,7 +206,6 @@ def test_arms_that_share_no_task(tmp_path):
     ("options", "message"),
     [
         (Options(policy="zero"), "no error policy"),
-        (Options(level=0.2), "makes no sense"),
         (Options(margin=2), "between 0 and 1"),
         (Options(rule="non-inferior"), "needs a margin"),
         (Options(by="trial_id"), "cannot be told apart"),
@@ -217,6 +216,12 @@ def test_options_that_cannot_be_meant(tmp_path, options, message):
         run(tmp_path, [[1]], [[0]], options)
     with pytest.raises(UsageError, match="both 'a'"):
         analyse(dataset(tmp_path, matrix("a", [[1]])), "a", "a")
+
+
+@pytest.mark.parametrize("level", [0.2, 1, 1 - 1e-12, float("nan"), 95])
+def test_no_options_have_a_coverage_that_cannot_be_meant(level):
+    with pytest.raises(UsageError, match="makes no sense"):
+        Options(level=level)
 
 
 def test_every_number_has_its_coverage_in_the_result(tmp_path, arms):

@@ -193,7 +193,6 @@ def test_one_arm_is_enough(tmp_path, arms):
         ({"baseline": "contrl"}, "no arm 'contrl'"),
         ({"baseline": "akm", "treatment": "akm"}, "two different arms"),
         ({"options": Options(policy="zero")}, "no error policy"),
-        ({"options": Options(level=0.3)}, "makes no sense"),
         ({"low": 0.9}, "cannot both hold"),
     ],
 )

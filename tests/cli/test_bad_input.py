@@ -53,6 +53,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ab run demo --dry-run -o {dataset}",
         "report ab {dataset} -b control -t oracle-context -o new --look=",
         "report ab {dataset} -b control -t oracle-context -o new --task-names twice.json",
+        "report ab {dataset} -b control -t oracle-context -o new --task-names strange.json",
+        "report arms {dataset} -a control -a control -o new",
+        "memory probe locomo --seed -1 -o new",
         "toolchain show folder --verify",
     ],
 )
@@ -61,6 +64,7 @@ def test_it_is_told_and_nothing_is_left(tmp_path: Path, dataset: Path, command: 
     (tmp_path / "folder").mkdir()
     (tmp_path / "tasks").mkdir()
     (tmp_path / "bundles" / "minimal").mkdir(parents=True)
+    (tmp_path / "strange.json").write_text('{"no such task": "b"}')
     (tmp_path / "twice.json").write_text('{"a": "b", "a": "c"}')
     words = [word.format(dataset=dataset, jobs=sample_jobs()) for word in command.split()]
     done = run(*words, cwd=tmp_path)
@@ -76,7 +80,15 @@ def test_a_full_disk_behind_the_output_is_told(command: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = run(*command.split(), stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "akm-harbor: No space left on device\n"
+    assert done.stderr.startswith("akm-harbor: No space left on device\n  Check that the place exists")
+
+
+@pytest.mark.parametrize("words", [["collect", "", "-o", "data"], ["demo", "-o", ""], [""]])
+def test_an_empty_argument_is_no_folder(tmp_path: Path, words: list[str]) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is empty" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from akm_harbor.errors import AkmHarborError, UsageError
 from akm_harbor.resources import sample_jobs
 from akm_harbor.tables import read_frame, read_table
+from akm_harbor.tables.layout import STATE
 from akm_harbor.tables.problems import PROBLEMS
-from akm_harbor.trials import cache, collect
+from akm_harbor.trials import collect
 from akm_harbor.trials.columns import ALL, STATUSES, TRIALS
 from tests.trials.conftest import RECORDINGS, Jobs, exception
 
@@ -289,7 +290,7 @@ def test_a_broken_memory_means_reading_again(jobs: Jobs, dataset: Path, state: b
     jobs.trial("one")
     settle_clock(jobs.root)
     collect([jobs.root], dataset)
-    (dataset / cache.STATE).write_bytes(state)
+    (dataset / STATE).write_bytes(state)
     assert collect([jobs.root], dataset).n_read == 1
 
 

@@ -153,7 +153,9 @@ def load_study(path: Path) -> Study:
     try:
         root, data = compose(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise AkmHarborError(f"cannot be read ({error.strerror})", path=path) from error
+        raise AkmHarborError(
+            f"cannot be read ({error.strerror})", path=path, hint="Check that the file is there and may be read."
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise AkmHarborError(f"is not YAML ({' '.join(str(error).split())})", path=path) from error
     twice = doubled(root)

@@ -19,6 +19,7 @@ from akm_harbor.resources import cache_root
 from akm_harbor.tables import PROBLEMS, Problems, read_manifest, replace_dataset
 from akm_harbor.tables.columns import Table
 from akm_harbor.tables.dataset import DatasetWriter
+from akm_harbor.tables.layout import MANIFEST
 
 FORMAT = 1  # raised when a converted dataset must be made again
 _GROUP_CHARS = 1 << 20  # text of one row group: the least that is read for one history
@@ -134,14 +135,14 @@ def converted(
     Raises:
         DatasetError: as `convert`.
     """
-    if (path / "manifest.json").is_file() and read_manifest(path).get("kind") == "memory-dataset":
+    if (path / MANIFEST).is_file() and read_manifest(path).get("kind") == "memory-dataset":
         return path
     benchmark = benchmark or (source.benchmark if source else detect(path))
     digest = dataset_digest(benchmark, path)
     if source is not None:
         check_digest(source, path, digest)
     out = cache_root() / "memory" / f"{benchmark}-{digest[:16]}-f{FORMAT}"
-    if not (out / "manifest.json").is_file():
+    if not (out / MANIFEST).is_file():
         convert(path, out, benchmark, source, progress)
     return out
 

@@ -19,30 +19,35 @@ class DatasetError(AkmHarborError):
     """A benchmark file that cannot be used as a whole; `kind` is a short stable name."""
 
     kind = "dataset-unreadable"
+    remedy = "Check that the file may be read."
 
 
 class DatasetMissingError(DatasetError):
     """There is no such file."""
 
     kind = "dataset-missing"
+    remedy = "`akm-harbor memory datasets` tells what each benchmark publishes and where."
 
 
 class TruncatedError(DatasetError):
     """The file ends in the middle of a record."""
 
     kind = "truncated"
+    remedy = "Download it again: its end is missing."
 
 
 class InvalidJsonError(DatasetError):
     """The file is not JSON at some place."""
 
     kind = "invalid-json"
+    remedy = "Download it again, and give it as it is published."
 
 
 class WrongSchemaError(DatasetError):
     """The file is JSON, but not this benchmark."""
 
     kind = "wrong-schema"
+    remedy = "Give the file as the benchmark publishes it; `akm-harbor memory datasets` names them."
 
 
 class WrongDigestError(DatasetError):

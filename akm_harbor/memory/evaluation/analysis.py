@@ -13,7 +13,7 @@ from akm_harbor.memory.evaluation.panels import Panel, Refusal, panels
 from akm_harbor.memory.evaluation.retrieval import Curve, curves
 from akm_harbor.memory.evaluation.simulate import HARD, SCENARIOS, Coverage, simulate
 from akm_harbor.memory.evaluation.sources import Sources
-from akm_harbor.stats.results import Estimate
+from akm_harbor.stats.results import Estimate, check_coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class Options:
     replicates: int = 20_000
 
     def __post_init__(self) -> None:
-        if not 0.5 <= self.level < 1:
-            raise UsageError(f"a level of {self.level} is no coverage", hint="For example 0.95.")
+        check_coverage(self.level)
         if self.replicates < 100:
             raise UsageError(f"{self.replicates} replicates measure nothing", hint="At least 100; 20000 is usual.")
 

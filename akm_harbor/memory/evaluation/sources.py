@@ -10,6 +10,7 @@ from akm_harbor.memory.answer.result import StudyResult, read_study
 from akm_harbor.memory.probe import KIND as PROBE
 from akm_harbor.memory.results import Result, read_result
 from akm_harbor.tables import read_manifest
+from akm_harbor.tables.layout import MANIFEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ def gather(paths: Sequence[Path]) -> Sources:
     folders: list[Path] = []
     for path in paths:
         inner = sorted(p.parent for p in path.glob("*/manifest.json")) if path.is_dir() else []
-        if not (path / "manifest.json").is_file() and not inner:
+        if not (path / MANIFEST).is_file() and not inner:
             raise AkmHarborError(
                 "holds no memory study",
                 path=path,
                 hint="Make one with `akm-harbor memory run -c study.yaml -o DATASET`.",
             )
-        folders += [path] if (path / "manifest.json").is_file() else inner
+        folders += [path] if (path / MANIFEST).is_file() else inner
     studies: list[StudyResult] = []
     probes: list[Result] = []
     for folder in dict.fromkeys(folders):
@@ -59,5 +60,9 @@ def gather(paths: Sequence[Path]) -> Sources:
             "holds no rows", path=empty[0], hint="The run ended before its first answer: run it again."
         )
     if not studies:
-        raise AkmHarborError("no study among the sources", path=", ".join(map(str, paths)))
+        raise AkmHarborError(
+            "no study among the sources",
+            path=", ".join(map(str, paths)),
+            hint="Give what `akm-harbor memory run` wrote.",
+        )
     return Sources(tuple(studies), tuple(probes))

@@ -54,6 +54,8 @@ BEAM_METRICS = Pinned(
 class UpstreamError(AkmHarborError):
     """Upstream's copy is not the pinned one, or its program failed."""
 
+    remedy = "Give a clean checkout of the pinned commit, with what its own requirements name installed."
+
 
 def pinned_source(checkout: Path, pinned: Pinned) -> str:
     """The text of an upstream file.

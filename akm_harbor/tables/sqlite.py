@@ -36,7 +36,7 @@ class StoreMissingError(StoreError):
     """There is no such file, or it is not a regular file."""
 
     kind = "sqlite-missing"
-    remedy = "Give a store's folder, or its index.db or state.db; `akm info` tells where they lie."
+    remedy = "Give akm's data folder ($AKM_DATA_DIR, else ~/.local/share/akm), or its index.db or state.db."
 
 
 class StoreEmptyError(StoreError):
@@ -50,7 +50,7 @@ class NotAStoreError(StoreError):
     """The file is not a SQLite database."""
 
     kind = "sqlite-not-a-database"
-    remedy = "Give a store's folder, its index.db or state.db, or a dataset of snapshots."
+    remedy = "Give akm's data folder ($AKM_DATA_DIR, else ~/.local/share/akm), or its index.db or state.db."
 
 
 class StoreCorruptError(StoreError):

@@ -242,6 +242,7 @@ def _start() -> "subprocess.Popen[bytes]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**_KEEP_FREED_MEMORY, **os.environ, "PYTHONPATH": path},
+        process_group=0,  # a Ctrl-C in the terminal is for the collector, whose end closes the input
     )
     try:
         import fcntl

@@ -264,7 +264,7 @@ def _usage(row: Row, result: dict[str, Any], steps: list[dict[str, Any]]) -> Non
             row[column] = as_int(parts[0].get(column))
         else:
             total = _summed([None if (n := as_int(p.get(column))) is None else float(n) for p in parts])
-            row[column] = None if total is None else int(total)
+            row[column] = as_int(None if total is None else total // 1)
     row["cost_usd"] = _summed([as_float(part.get("cost_usd")) for part in parts])
     if row["n_input_tokens"] is not None or row["n_output_tokens"] is not None:
         row["token_source"] = "harbor"  # noqa: S105  (tokens of text)
@@ -277,7 +277,8 @@ def _schema_ok(result: dict[str, Any]) -> bool:
         return False
     environment = as_dict(result["config"].get("environment")).get("type")
     rollouts = as_dict(result.get("agent_result")).get("rollout_details")
-    if (environment is not None and environment not in ENVIRONMENTS) or not isinstance(rollouts, list | None):
+    known = environment is None or (isinstance(environment, str) and environment in ENVIRONMENTS)
+    if not known or not isinstance(rollouts, list | None):
         return False
     rewards = as_dict(result.get("verifier_result")).get("rewards")
     if rewards is None:

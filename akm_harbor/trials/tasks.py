@@ -79,7 +79,7 @@ class Tasks:
     def _find(self, digest: str | None, name: str | None, path: str | None, above: str) -> Task | None:
         if digest and digest in self._by_digest:
             return self._by_digest[digest]
-        if path and "#" not in path:
+        if path and "#" not in path and "\0" not in path:
             found = self._at(path, above)
             if found is not None:
                 return found

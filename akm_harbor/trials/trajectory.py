@@ -6,11 +6,14 @@ of thousands of calls. Steps that a resumed or summarised session copied from an
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, parse_json
+
+type _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What a column of whole numbers holds; beyond it the file is read leniently, and the value is null."""
 
 
 class _ToolCall(msgspec.Struct, gc=False):
@@ -35,7 +38,7 @@ class _Metrics(msgspec.Struct, gc=False):
 
 
 class _Step(msgspec.Struct, gc=False):
-    step_id: int | None = None
+    step_id: _Int64 | None = None
     timestamp: str | None = None
     source: str | None = None
     tool_calls: list[_ToolCall] | None = None
@@ -100,10 +103,10 @@ def parse_trajectory(data: bytes) -> Trajectory:
 
 def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
     prompts = [m.prompt_tokens for m in metrics if m.prompt_tokens is not None]
-    into.first_prompt_tokens = next((int(n) for n in prompts if n > 0), None)
+    into.first_prompt_tokens = as_int(next((n // 1 for n in prompts if n > 0), None))
     prompt = sum(prompts)
     cached, completion = sum(m.cached_tokens or 0 for m in metrics), sum(m.completion_tokens or 0 for m in metrics)
-    if prompts and (prompt or cached or completion):
+    if prompts and (prompt or cached or completion) and max(prompt, cached, completion) < 2**63:
         into.tokens = (int(prompt), int(cached), int(completion))
 
 

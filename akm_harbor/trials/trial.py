@@ -69,10 +69,18 @@ def read_trial(trial: TrialDir, reward_key: str, now_ns: int) -> TrialRead:
     return TrialRead(row, private, tables, files.stamps, files.problems, files.notes)
 
 
-def unread_trial(trial: TrialDir) -> TrialRead:
-    """The row of a trial whose reading killed the reader (out of memory, mostly)."""
+def unread_trial(trial: TrialDir, why: str | None = None) -> TrialRead:
+    """The row of a trial that the reader could not cope with.
+
+    Args:
+        trial: the directory.
+        why: what went wrong; None when the reading process died of it (out of memory, mostly).
+    """
     row: Row = {"trial_name": trial.name, "own_status": "unreadable", "schema_ok": False}
-    problem = ("", "reader-died", "reading this trial ended the reading process", "row kept, status unreadable")
+    kind, detail = (
+        ("reader-died", "reading this trial ended the reading process") if why is None else ("reader-failed", why)
+    )
+    problem = ("", kind, detail, "row kept, status unreadable")
     return TrialRead(row, {}, {}, [("", FOLDER, RACY)], [problem], {})
 
 

@@ -217,9 +217,12 @@ def _setup(row: Row, c: _Config) -> bool:
         return False
     row["_arm"] = None
     if kwargs and kwargs != b"{}":
-        row["agent_kwargs_json"] = kwargs_json(kwargs)
-        if b'"arm"' in kwargs:
-            arm = msgspec.json.decode(kwargs).get("arm")
+        try:
+            row["agent_kwargs_json"] = kwargs_json(kwargs)
+            arm = msgspec.json.decode(kwargs).get("arm") if b'"arm"' in kwargs else None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return False  # skipping them, the decoder looked at less: a number like 1e400, bytes that are no UTF-8
+        if arm is not None:
             row["_arm"] = arm[:200] if isinstance(arm, str) and arm else None
     if agent.model_name:
         row["model_name"] = agent.model_name

@@ -22,7 +22,7 @@ from akm_harbor.trials.discover import TrialDir
 from akm_harbor.trials.packed import Column, packed
 from akm_harbor.trials.result import Row
 from akm_harbor.trials.stamps import Stamp
-from akm_harbor.trials.trial import TrialRead, read_trial
+from akm_harbor.trials.trial import TrialRead, read_trial, unread_trial
 
 HEADER = struct.Struct("<Q")
 
@@ -89,7 +89,14 @@ def receive(pipe: IO[bytes]) -> bytes | None:
 
 def read_chunk(request: Request) -> ChunkRead:
     """Read all trials of a request, in order."""
-    return joined([read_trial(trial, request.reward_key, request.now_ns) for trial in request.trials])
+    return joined([_read(trial, request) for trial in request.trials])
+
+
+def _read(trial: TrialDir, request: Request) -> TrialRead:
+    try:
+        return read_trial(trial, request.reward_key, request.now_ns)
+    except Exception as error:  # noqa: BLE001  (a stranger's files: what nobody thought of must not stop the rest)
+        return unread_trial(trial, f"reading this trial failed with {type(error).__name__}: {error}"[:500])
 
 
 def joined(reads: list[TrialRead]) -> ChunkRead:

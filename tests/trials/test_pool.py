@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -69,6 +70,14 @@ def test_a_worker_ends_when_its_input_ends() -> None:
     assert worker.wait(timeout=30) == 0
     worker.stdout.close()
     assert not Path(f"/proc/{worker.pid}/cmdline").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks for process groups")
+def test_a_ctrl_c_in_the_terminal_does_not_reach_a_worker() -> None:
+    worker = pool._start()
+    assert os.getpgid(worker.pid) == worker.pid != os.getpgrp()
+    pool._stop(worker)
+    assert worker.returncode == 0
 
 
 def test_chunks_keep_order_and_bound_their_weight(jobs: Jobs) -> None:

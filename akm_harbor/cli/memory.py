@@ -168,6 +168,7 @@ for command in (
     memory_studies.run,
     memory_studies.judge,
     memory_studies.score,
+    memory_studies.report,
     memory_studies.verify,
     memory_studies.agreement,
 ):

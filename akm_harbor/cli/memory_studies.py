@@ -1,4 +1,4 @@
-"""The `akm-harbor memory` commands with a model in them: run, judge, score, verify, agreement."""
+"""The `akm-harbor memory` commands of studies with a model: run, judge, score, report, verify, agreement."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -171,6 +171,33 @@ def verify(
     typer.echo(
         f"{result}: verified: {len(read.trials)} rows, {len(read.calls)} calls, {len(read.scores)} lines of the table"
     )
+
+
+def report(
+    *,
+    results: Annotated[
+        list[Path], typer.Argument(help="Results of `memory run` and `memory probe`, or folders of them.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
+    baseline: Annotated[
+        str,
+        typer.Option("--baseline", "-b", help="The arm the others are compared with.", show_default="bm25, else full"),
+    ] = "",
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    replicates: Annotated[
+        int, typer.Option(help="Studies simulated a scenario, for the intervals' coverage.")
+    ] = 20_000,
+) -> None:
+    """Show studies and probes: accuracy, differences, retrieval, cost; report.html (one offline file), verdict.json.
+
+    Example: `akm-harbor memory report result probe -o out/`
+    """
+    from akm_harbor.memory.evaluation.analysis import Options
+    from akm_harbor.memory.evaluation.run import report as make
+
+    made = make(results, out, Options(baseline, level, replicates))
+    typer.echo(made.summary)
+    typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
 
 
 def agreement(

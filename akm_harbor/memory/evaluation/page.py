@@ -121,9 +121,13 @@ def leader(differences: tuple[Difference, ...]) -> tuple[str, str]:
     if not mine:
         return "warn", "Nothing to compare: no other arm but floor and ceiling shares a budget with the baseline."
     if not clear:
-        return "warn", f"No arm differs clearly from {mine[0].baseline} (Holm over {len(mine)} contrasts)."
+        return "warn", f"No arm differs clearly from {mine[0].baseline} ({_holm(mine)})."
     parts = [
         f"{d.arm}{'' if d.budget is None else f' at {d.budget:,} tokens'} {signed(d.value)}"
         for d in sorted(clear, key=lambda d: -(d.value.value or 0))
     ]
-    return "", f"Differ from {mine[0].baseline}, Holm over {len(mine)} contrasts: {'; '.join(parts)}."
+    return "", f"Differ from {mine[0].baseline}, {_holm(mine)}: {'; '.join(parts)}."
+
+
+def _holm(contrasts: list[Difference]) -> str:
+    return f"Holm over {len(contrasts)} contrasts" if len(contrasts) != 1 else "the only contrast"

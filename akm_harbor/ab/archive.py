@@ -212,10 +212,11 @@ def _contents(archive: Path, folder: Path) -> dict[str, Any]:
 def _check_parquet(archive: Path, file: Path, name: str) -> None:
     """Refuse a table whose few bytes announce more rows than anyone's memory holds."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from akm_harbor.tables.parquet import parquet_file
 
     try:
-        meta = pq.read_metadata(file)
+        meta = parquet_file(file).metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise AkmHarborError(

@@ -1,8 +1,11 @@
 """The command line: `akm-harbor <noun> <verb>`, one thin file a noun."""
 
 import contextlib
+import io
 import os
+import signal
 import sys
+from typing import NoReturn
 
 from akm_harbor.errors import AkmHarborError
 
@@ -11,19 +14,36 @@ def main() -> None:
     """Run the command line; a known failure is one message and its exit code, never a traceback."""
     from akm_harbor.cli.app import run
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that this terminal's encoding lacks must not end the command
+            stream.reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     try:
         run()
     except AkmHarborError as error:
-        sys.stderr.write(f"akm-harbor: {error}\n")
+        _tell(str(error))
         raise SystemExit(error.exit_code) from None
     except OSError as error:  # a place nobody thought of: a full disk behind stdout, a folder that is gone
         where = f"{error.filename}: " if error.filename is not None else ""
         remedy = "Check that the place exists, may be written and has room; then give the command again."
-        message = f"akm-harbor: {where}{error.strerror or error}\n  {remedy}\n"
         with contextlib.suppress(OSError):
-            sys.stderr.write(message)
+            _tell(f"{where}{error.strerror or error}\n  {remedy}")
         _forget_output()
         raise SystemExit(1) from None
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """End as a Ctrl-C would, so that temporary folders and child processes go too."""
+    raise SystemExit(128 + number)
+
+
+def _tell(message: str) -> None:
+    from akm_harbor.report.text import visible
+
+    sys.stderr.write(f"akm-harbor: {visible(message, sys.maxsize)}\n")
 
 
 def _forget_output() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from akm_harbor.cli import ab_run
+from akm_harbor.cli.say import say
 
 app = typer.Typer(help="The A/B study: run it, evidence archives, self-check, calibration.", no_args_is_help=True)
 app.command("run", epilog="Example: akm-harbor ab run akm-tasks-eval --model openai/gpt-5 --cap 40")(ab_run.run)
@@ -65,7 +66,7 @@ def export(
     }
     with counted("collect") as progress:
         made = write(inputs, baseline, treatment, out, options=options, task_names=task_names, progress=progress)
-    typer.echo(made.summary())
+    say(made.summary())
 
 
 @app.command("verify", epilog="Example: akm-harbor ab verify control-vs-akm.zip --json differences.json")
@@ -86,7 +87,7 @@ def verify(
         found = check(archive, step=step)
     if json_file is not None:
         write_json(json_file, found)
-    typer.echo(found.text())
+    say(found.text())
     raise typer.Exit(found.exit_code)
 
 
@@ -132,7 +133,7 @@ def self_check(
             progress=progress,
         )
     page, numbers = write_self_check(found, out)
-    typer.echo(f"{found.text()}\npage: {page}\nnumbers: {numbers}")
+    say(f"{found.text()}\npage: {page}\nnumbers: {numbers}")
     raise typer.Exit(found.exit_code)
 
 
@@ -171,4 +172,4 @@ def calibrate(
             high=high,
             progress=progress,
         )
-    typer.echo(f"{made.summary}\npage: {made.page}\nnumbers: {made.numbers}")
+    say(f"{made.summary}\npage: {made.page}\nnumbers: {made.numbers}")

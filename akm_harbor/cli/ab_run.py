@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 if TYPE_CHECKING:
     from akm_harbor.study.cost import Prediction
     from akm_harbor.study.declaration import Study
@@ -70,6 +72,7 @@ def run(
     3 regression, 4 no answer.
     """
     from dataclasses import replace
+    from functools import partial
 
     from akm_harbor.ab.rules import read_rules
     from akm_harbor.cli.progress import counted
@@ -82,15 +85,13 @@ def run(
     plan = Plan(predicted(chosen, pilot, tokens, prices), cap, read_rules(rules) if rules else {}, prices)
     place = out or Path("out") / chosen.name
 
-    def say(line: str) -> None:
-        typer.echo(line, err=True)
-
+    aloud = partial(say, err=True)
     if dry_run:
-        check_only(chosen, place, plan, Watch(say))
+        check_only(chosen, place, plan, Watch(aloud))
         return
     with counted("trials") as advance:
-        made = run_study(chosen, place, plan, Watch(say, lambda done, all_: advance(done, all_ or done)))
+        made = run_study(chosen, place, plan, Watch(aloud, lambda done, all_: advance(done, all_ or done)))
     for one in made:
-        typer.echo(f"\n{one.summary}\nreport: {one.page}")
+        say(f"\n{one.summary}\nreport: {one.page}")
     codes = [one.result.verdict.exit_code for one in made]
     raise typer.Exit(3 if 3 in codes else max(codes, default=0))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import akm_harbor
+from akm_harbor.cli.say import say
 
 NOUNS = (
     *("collect", "demo", "doctor", "plan"),
@@ -41,7 +42,7 @@ def build(argv: list[str] | None = None) -> typer.Typer:
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(akm_harbor.__version__)
+        say(akm_harbor.__version__)
         raise typer.Exit
 
 

@@ -7,6 +7,7 @@ import typer
 
 from akm_harbor.cli.ab_run import Attempts, Cap, Declarations, Model, Pilot, Prices, StudyName, Tokens, predicted
 from akm_harbor.cli.resume import resume
+from akm_harbor.cli.say import say
 
 app = typer.Typer(name="arms", help="Job files of studies: render, check, price, resume.", no_args_is_help=True)
 app.command()(resume)
@@ -20,8 +21,8 @@ def list_studies(declarations: Declarations = None) -> None:
 
     for study in load_studies(declarations).values():
         arms = ", ".join(arm.name for arm in study.arms)
-        typer.echo(f"{study.name}\n  {study.about}")
-        typer.echo(f"  {dataset_label(study)}; {arms}; {study.attempts} attempts; {study.model}; {study.environment}")
+        say(f"{study.name}\n  {study.about}")
+        say(f"  {dataset_label(study)}; {arms}; {study.attempts} attempts; {study.model}; {study.environment}")
 
 
 @app.command(epilog="Example: akm-harbor arms render akm-tasks-eval --model openai/gpt-5 -o eval.yaml")
@@ -53,10 +54,10 @@ def render(
         chosen = changed(find_study(study, declarations), model=model, attempts=attempts)
         text = to_text(chosen, job_of(chosen, root=data_root(), jobs_dir=Path("jobs").absolute()))
         if output is None:
-            typer.echo(text, nl=False)
+            say(text, nl=False)
         else:
             write_output(output, text)
-            typer.echo(str(output), err=True)
+            say(str(output), err=True)
         return
     files = rendering.shipped_files(declarations)
     if study is not None:
@@ -67,18 +68,18 @@ def render(
         mistakes = [
             finding for name in files if (place / name).is_file() for finding in check_file(place / name, data_root())
         ]
-        typer.echo(diff, nl=False)
+        say(diff, nl=False)
         for finding in mistakes:
-            typer.echo(str(finding))
+            say(str(finding))
         if diff or mistakes:
             raise AkmHarborError(
                 "not what is declared", path=place, hint="`akm-harbor arms render` writes the files anew."
             )
-        typer.echo(f"{len(files)} files are what is declared, and valid", err=True)
+        say(f"{len(files)} files are what is declared, and valid", err=True)
         return
     for name, text in files.items():
         write_output(place / name, text)
-        typer.echo(str(place / name), err=True)
+        say(str(place / name), err=True)
 
 
 @app.command(epilog="Example: akm-harbor arms check arms/demo.yaml --root .")
@@ -94,10 +95,10 @@ def check(
 
     found = [finding for path in files for finding in check_file(path, root.absolute() if root else None)]
     for finding in found:
-        typer.echo(str(finding))
+        say(str(finding))
     if found:
         raise UsageError(f"{len(found)} mistake{'s' * (len(found) > 1)} in {len(files)} file{'s' * (len(files) > 1)}")
-    typer.echo(f"{len(files)} file{'s' * (len(files) > 1)}: no mistakes", err=True)
+    say(f"{len(files)} file{'s' * (len(files) > 1)}: no mistakes", err=True)
 
 
 @app.command(
@@ -129,8 +130,8 @@ def cost(
             "nothing tells the tokens of a trial", hint="Give --pilot DATASET, or --tokens INPUT,CACHED,OUTPUT."
         )
     if as_json:
-        typer.echo(json.dumps(to_plain(prediction), indent=2, allow_nan=False))
+        say(json.dumps(to_plain(prediction), indent=2, allow_nan=False))
     else:
-        typer.echo("\n".join(describe(prediction)))
+        say("\n".join(describe(prediction)))
     if cap is not None:
         require_below(prediction, cap)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _store(path: Path, history: Path | None) -> "tuple[StoreFiles, Path]":
 
 def _tell(problems: "Problems") -> None:
     for problem in problems:
-        typer.echo(f"{problem.path}: {problem.kind}: {problem.detail} ({problem.action})", err=True)
+        say(f"{problem.path}: {problem.kind}: {problem.detail} ({problem.action})", err=True)
 
 
 @app.command("history")
@@ -73,7 +74,7 @@ def history(
     found = gather(states)
     write_dataset(found, output, akm_harbor.__version__)
     _tell(found.problems)
-    typer.echo(f"{output}: {', '.join(f'{len(rows)} {name}' for name, rows in found.rows.items())}")
+    say(f"{output}: {', '.join(f'{len(rows)} {name}' for name, rows in found.rows.items())}")
 
 
 @app.command()
@@ -130,9 +131,9 @@ def _mint(  # one place for both
     settings = changed(settings, k=k or settings.k, retention_days=retention or settings.retention_days)
     made = mint_set(files, place, problems, count=count, as_akm=as_akm, replace=replace, settings=settings)
     _tell(problems)
-    typer.echo(f"{place}: {made.id}, {len(made.canaries)} canaries")
+    say(f"{place}: {made.id}, {len(made.canaries)} canaries")
     if len(made.canaries) < count:
-        typer.echo(f"only {len(made.canaries)} of {count}: the store holds no more that can be asked about", err=True)
+        say(f"only {len(made.canaries)} of {count}: the store holds no more that can be asked about", err=True)
 
 
 @app.command()
@@ -159,13 +160,13 @@ def snapshot(
     _tell(problems)
     row = taken.cycle
     kinds = ", ".join(f"{kind} {hits}/{asked}" for kind, (hits, asked) in by_type(taken.reading.answers).items())
-    typer.echo(
+    say(
         f"{place}: {'new cycle' if taken.new else 'this index build was already measured'}: {row['n_hits']} of "
         f"{row['n_canaries']} canaries found ({kinds}), distinct content {row['distinct_content_ratio']:.3f}, "
         f"{row['store_total']} assets, {row['over_generation_count']} merged too often"
     )
     if taken.dropped:
-        typer.echo(f"{taken.dropped} cycles were older than the history is kept, and dropped")
+        say(f"{taken.dropped} cycles were older than the history is kept, and dropped")
 
 
 @app.command()
@@ -190,9 +191,9 @@ def show(
     result = analyse(gather(sources), *_rule(rule, rate, window))
     found = listing(result)
     if as_json:
-        typer.echo(json.dumps(to_plain(found), indent=2, ensure_ascii=False))
+        say(json.dumps(to_plain(found), indent=2, ensure_ascii=False))
     else:
-        typer.echo(as_text(found))
+        say(as_text(found))
         _tell(result.problems)
 
 
@@ -217,7 +218,6 @@ def check(
     from akm_harbor.canary.listing import alert_text
     from akm_harbor.canary.sources import gather
     from akm_harbor.canary.status import verdict
-    from akm_harbor.report.text import visible
     from akm_harbor.report.verdict import write_json
 
     result = analyse(gather(sources), *_rule(rule, rate, window))
@@ -226,8 +226,8 @@ def check(
         write_json(verdict_file, found)
     _tell(result.problems)
     for store in result.stores:
-        typer.echo(visible(f"{store.label}: {store.status} (confidence {store.confidence}). {store.message}"))
-        typer.echo(alert_text(store), nl=False)
+        say(f"{store.label}: {store.status} (confidence {store.confidence}). {store.message}")
+        say(alert_text(store), nl=False)
     passed = unknown_ok and result.status == "unknown"
     raise typer.Exit(0 if passed else found["exit_code"])
 
@@ -247,8 +247,8 @@ def report(
     from akm_harbor.canary.run import report as make
 
     made = make(sources, out, *_rule(rule, rate, window))
-    typer.echo(made.summary)
-    typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
+    say(made.summary)
+    say(f"report: {made.page}\nverdict: {made.verdict_file}")
 
 
 @app.command("merge-check")
@@ -286,7 +286,7 @@ def merge_check(
     else:
         assert after is not None  # said above
         found = check_folders(before, after, problems, min_retention=retention)
-    typer.echo(json.dumps(to_plain(found), indent=2, ensure_ascii=False) if as_json else _floors(found))
+    say(json.dumps(to_plain(found), indent=2, ensure_ascii=False) if as_json else _floors(found))
     _tell(problems)
     raise typer.Exit(3 if found.violations else 0)
 
@@ -321,4 +321,4 @@ def calibrate(
 
     found = [one for piece in track(plan(series), "Measuring", transient=True) for one in piece()]
     write_output(output, to_json(found))
-    typer.echo(f"{output}: {len(found)} figures")
+    say(f"{output}: {len(found)} figures")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 if TYPE_CHECKING:
     from akm_harbor.trials.collection import CollectResult
 
@@ -80,11 +82,11 @@ def _bar(stack: ExitStack) -> Callable[[int, int], None]:
 
 def _tell(result: "CollectResult") -> None:
     what = "nothing changed" if result.unchanged else f"{result.n_read} read, {result.n_reused} unchanged"
-    typer.echo(f"{result.dataset}: {result.n_trials} trials of {result.n_jobs} jobs ({what}), {result.seconds:.1f} s")
+    say(f"{result.dataset}: {result.n_trials} trials of {result.n_jobs} jobs ({what}), {result.seconds:.1f} s")
     for title, counts in (("status", result.statuses), ("arm", result.arms)):
         shown = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         more = f", and {len(shown) - 12} more" if len(shown) > 12 else ""
-        typer.echo(f"  {title}: " + ", ".join(f"{name} {n}" for name, n in shown[:12]) + more)
+        say(f"  {title}: " + ", ".join(f"{name} {n}" for name, n in shown[:12]) + more)
     if result.problems:
         kinds = ", ".join(f"{kind} {n}" for kind, n in result.problems.items())
-        typer.echo(f"  problems: {kinds} (each with its file in the `problems` table)", err=True)
+        say(f"  problems: {kinds} (each with its file in the `problems` table)", err=True)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 app = typer.Typer(help="Tasks on disk: lint, sync, register, convert, start a new one.", no_args_is_help=True)
 
 TasksDir = Annotated[
@@ -42,7 +44,7 @@ def lint_command(
     groups = {"static", *(["run"] if run else []), *(["akm"] if akm else [])}
     if rules:
         for one in lint.select({"static", "run", "akm"}):
-            typer.echo(f"{one.id} ({one.group})\n  why:  {one.why}\n  mend: {one.mend}")
+            say(f"{one.id} ({one.group})\n  why:  {one.why}\n  mend: {one.mend}")
         return
     reason = rig.why_not() if run else None
     if reason:
@@ -54,13 +56,13 @@ def lint_command(
         step = bar.add_task("running tasks", total=len(corpus.tasks), visible=run)
         corpus.plan = lint.RunPlan(mutants or None, jobs, akm, lambda: bar.advance(step))
         findings += lint.run_rules(corpus, chosen)
-    typer.echo(lint.report(findings, root), nl=False)
+    say(lint.report(findings, root), nl=False)
     tried = list(corpus.tried.values())
     for result in tried:
         for mutant, why in result.excused:
-            typer.echo(f"right as well: {mutant}  ({why})")
+            say(f"right as well: {mutant}  ({why})")
     ran = f", {sum(one.mutants for one in tried)} near misses tried" if tried else ", nothing run"
-    typer.echo(f"{len(corpus.tasks)} tasks, {len(chosen)} rules{ran}: {len(findings)} findings")
+    say(f"{len(corpus.tasks)} tasks, {len(chosen)} rules{ran}: {len(findings)} findings")
     if findings:
         raise typer.Exit(1)
 
@@ -76,8 +78,8 @@ def sync_command(
 
     stale = sync([read_task(folder) for folder in task_folders(_root(tasks))], check=check)
     for path in stale:
-        typer.echo(f"{'stale' if check else 'wrote'} {path}")
-    typer.echo(f"{len(stale)} {'stale' if check else 'written'}")
+        say(f"{'stale' if check else 'wrote'} {path}")
+    say(f"{len(stale)} {'stale' if check else 'written'}")
     if check and stale:
         raise typer.Exit(1)
 
@@ -96,7 +98,7 @@ def register_command(
     listed = [read_task(folder) for folder in task_folders(root)]
     lines = registry_complaints(root, listed) if check else register(root, listed, version)
     for line in lines:
-        typer.echo(line)
+        say(line)
     if check and lines:
         raise typer.Exit(1)
 
@@ -115,8 +117,8 @@ def new_command(
     from akm_harbor.corpus.new import new_task
 
     for path in new_task(tasks, name, bundle=bundle, gold_ref=gold, verifier=verifier):
-        typer.echo(f"wrote {path}")
-    typer.echo(f"next: edit it, then run `akm-harbor corpus lint {tasks / name}`")
+        say(f"wrote {path}")
+    say(f"next: edit it, then run `akm-harbor corpus lint {tasks / name}`")
 
 
 @app.command("answers", epilog="Example: akm-harbor corpus answers jobs/locomo -o answers/")
@@ -129,9 +131,9 @@ def answers_command(
 
     found = collect_answers(jobs, output)
     for path, count in found.files.items():
-        typer.echo(f"{path}: {count} answers")
+        say(f"{path}: {count} answers")
     for line in found.skipped:
-        typer.echo(f"skipped {line}", err=True)
+        say(f"skipped {line}", err=True)
     if found.skipped:
         raise typer.Exit(1)
 
@@ -153,7 +155,7 @@ def convert_legacy(
     from akm_harbor.corpus.legacy import convert_checkout
 
     result = convert_checkout(source, output, lambda items: track(items, "converting", transient=True))
-    typer.echo(result.summary())
+    say(result.summary())
     if result.problems:
         raise typer.Exit(1)
 
@@ -208,7 +210,7 @@ def _convert_memory(
         benchmark, track(export(store, settings, problems), "writing tasks", transient=True), output, history=history
     )
     if not done.tasks:
-        typer.echo("no question could be converted", err=True)
+        say("no question could be converted", err=True)
         raise typer.Exit(1)
     if policy is not None:
         write_policy(policy, export(store, settings, Problems()))
@@ -222,10 +224,10 @@ def _convert_memory(
     left_out = [{"question_id": p.path, "kind": p.kind, "detail": p.detail, "action": p.action} for p in problems]
     write_manifest(done, about, left_out)
     for problem in problems:
-        typer.echo(f"{problem.kind}: {problem.path}: {problem.detail} ({problem.action})", err=True)
+        say(f"{problem.kind}: {problem.path}: {problem.detail} ({problem.action})", err=True)
     for scorer, count in sorted(done.scorers.items()):
-        typer.echo(f"{count} scored by {scorer}")
-    typer.echo(f"{output}: {len(done.tasks)} tasks, {done.bundles} bundles, history in {history}")
+        say(f"{count} scored by {scorer}")
+    say(f"{output}: {len(done.tasks)} tasks, {done.bundles} bundles, history in {history}")
 
 
 @convert.command(

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 if TYPE_CHECKING:
     from akm_harbor.agent.toolchain import Toolchain
 
@@ -123,8 +125,8 @@ def _show(jobs: Path, output: Path) -> None:
         raise AkmHarborError(f"trials of {sorted(collected.arms)} only: nothing to compare", path=jobs)
     for arm in treatments:
         made = report([collected.dataset], CONTROL, arm, output / f"{CONTROL}-vs-{arm}")
-        typer.echo(f"\n{made.summary}")
-        typer.echo(f"report: {made.page.resolve()}")
+        say(f"\n{made.summary}")
+        say(f"report: {made.page.resolve()}")
     odd = {status: n for status, n in collected.statuses.items() if status != "scored"}
     if odd:
         counts = ", ".join(f"{name} {n}" for name, n in sorted(odd.items()))
@@ -134,4 +136,4 @@ def _show(jobs: Path, output: Path) -> None:
 
 
 def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    say(line, err=True)

@@ -48,12 +48,12 @@ def doctor(
         found = list(examine(Wanted(model, online, cache_dir, jobs_dir), say))
     if as_json:
         keys = ("name", "status", "detail", "remedy")
-        typer.echo(json.dumps([{key: getattr(finding, key) for key in keys} for finding in found], indent=2))
+        say(json.dumps([{key: getattr(finding, key) for key in keys} for finding in found], indent=2))
     else:
         for finding in found:
-            typer.echo(f"{finding.status:4} {finding.name}: {finding.detail}")
+            say(f"{finding.status:4} {finding.name}: {finding.detail}")
             if finding.remedy and finding.status != "ok":
-                typer.echo(f"     {finding.remedy}")
+                say(f"     {finding.remedy}")
     if any(finding.status == "fail" for finding in found):
         raise typer.Exit(1)
 
@@ -73,7 +73,7 @@ def _contract(python: Path | None, clauses: list[str], *, as_json: bool) -> None
 
     with _status() as say:
         held = hold(python=python or sys.executable, only=clauses, progress=say)
-    typer.echo(json.dumps(_as_data(held), indent=2) if as_json else _as_text(held))
+    say(json.dumps(_as_data(held), indent=2) if as_json else _as_text(held))
     if not held.ok:
         raise typer.Exit(1)
 

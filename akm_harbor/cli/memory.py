@@ -7,6 +7,7 @@ import typer
 
 from akm_harbor.cli import memory_studies
 from akm_harbor.cli.memory_data import bar, converted, counting, fetched
+from akm_harbor.cli.say import say
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def datasets() -> None:
 
     for source in sources().values():
         how = "ships with this package" if source.path else "fetched on demand" if source.url else "give --data"
-        typer.echo(f"{source.name:28} {source.benchmark:12} {source.variant:16} {how}; {source.licence}")
+        say(f"{source.name:28} {source.benchmark:12} {source.variant:16} {how}; {source.licence}")
 
 
 @app.command()
@@ -50,7 +51,7 @@ def fetch(
     """
     from akm_harbor.memory.datasets.sources import find_source
 
-    typer.echo(fetched(find_source(dataset), output))
+    say(fetched(find_source(dataset), output))
 
 
 @app.command()
@@ -72,8 +73,8 @@ def convert(
     with counting("Converting", "histories") as count:
         done = convert_file(data, output, source=source, progress=count)
     for problem in done.problems:
-        typer.echo(f"{problem.kind}: {problem.detail} ({problem.action})", err=True)
-    typer.echo(f"{done.path}: {done.benchmark}, {done.instances} histories, {done.questions} questions")
+        say(f"{problem.kind}: {problem.detail} ({problem.action})", err=True)
+    say(f"{done.path}: {done.benchmark}, {done.instances} histories, {done.questions} questions")
 
 
 @app.command()
@@ -160,7 +161,7 @@ def probe(
         report = run_probe(store, settings, output, progress)
     _print(report)
     if report.failed:
-        typer.echo(f"akm-harbor: {report.failed} of {report.questions} questions failed", err=True)
+        say(f"akm-harbor: {report.failed} of {report.questions} questions failed", err=True)
         raise typer.Exit(1)
 
 
@@ -189,15 +190,15 @@ def _print(report: "ProbeReport") -> None:
     result = read_result(report.path)
     columns = ["granularity", "arm", "n", "recall_any", "recall_all", "recall_frac", "ndcg_std", "mrr"]
     columns += ["evidence_in_ctx", "ctx_tokens", "zero_hit", "tied_topk", "search_ms"]
-    typer.echo(markdown(summarize(result), columns))
+    say(markdown(summarize(result), columns))
     upstream = upstream_means(result)
     if not upstream.empty:
-        typer.echo("\n" + markdown(upstream, list(upstream.columns)))
+        say("\n" + markdown(upstream, list(upstream.columns)))
     for problem in report.problems:
-        typer.echo(f"{problem.kind}: {problem.detail} ({problem.action})", err=True)
+        say(f"{problem.kind}: {problem.detail} ({problem.action})", err=True)
     if report.resumed:
-        typer.echo(f"{report.resumed} units were taken over from a run that had been stopped", err=True)
-    typer.echo(f"\n{report.path}: {report.questions} rows")
+        say(f"{report.resumed} units were taken over from a run that had been stopped", err=True)
+    say(f"\n{report.path}: {report.questions} rows")
 
 
 def _compare(paths: tuple[Path, Path], gate: "Gate") -> None:
@@ -206,11 +207,11 @@ def _compare(paths: tuple[Path, Path], gate: "Gate") -> None:
 
     found = compare_results(read_result(paths[0]), read_result(paths[1]), gate)
     for comparison in found:
-        typer.echo(_sentence(comparison))
+        say(_sentence(comparison))
     failures = [failure for comparison in found for failure in comparison.failures]
     if failures:
         for failure in failures:
-            typer.echo(f"akm-harbor: {failure}", err=True)
+            say(f"akm-harbor: {failure}", err=True)
         raise typer.Exit(3)
 
 

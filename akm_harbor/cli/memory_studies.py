@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from akm_harbor.cli.memory_data import bar, converted
+from akm_harbor.cli.say import say
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def judge(
     rejudging = Rejudging(read_study(result), load_study(config), output)
     line = rejudging.estimate()
     usd = "unknown" if line.usd is None else f"{line.usd:.4f}"
-    typer.echo(f"{line.calls:,} judge calls to make, {line.known:,} answered before, at most {usd} USD")
+    say(f"{line.calls:,} judge calls to make, {line.known:,} answered before, at most {usd} USD")
     if dry_run:
         return
     with bar("Judging") as progress:
@@ -163,14 +164,12 @@ def verify(
     read = read_study(result)
     found = verify_result(read)
     for finding in found[:_SHOWN]:
-        typer.echo(str(finding))
+        say(str(finding))
     if found:
         more = f" (the first {_SHOWN} are shown)" if len(found) > _SHOWN else ""
         _aloud(f"akm-harbor: {result}: {len(found)} values do not follow from the rows{more}")
         raise typer.Exit(1)
-    typer.echo(
-        f"{result}: verified: {len(read.trials)} rows, {len(read.calls)} calls, {len(read.scores)} lines of the table"
-    )
+    say(f"{result}: verified: {len(read.trials)} rows, {len(read.calls)} calls, {len(read.scores)} lines of the table")
 
 
 def report(
@@ -196,8 +195,8 @@ def report(
     from akm_harbor.memory.evaluation.run import report as make
 
     made = make(results, out, Options(baseline, level, replicates))
-    typer.echo(made.summary)
-    typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
+    say(made.summary)
+    say(f"report: {made.page}\nverdict: {made.verdict_file}")
 
 
 def agreement(
@@ -211,21 +210,21 @@ def agreement(
     from akm_harbor.memory.answer.result import read_study
 
     found = agree([read_study(path) for path in results])
-    typer.echo(f"{found.n} answers judged by all, {found.left_out} left out")
+    say(f"{found.n} answers judged by all, {found.left_out} left out")
     for name, verdicts in found.raters.items():
-        typer.echo(f"  {name}: " + ", ".join(f"{verdict} {n}" for verdict, n in verdicts.items()))
+        say(f"  {name}: " + ", ".join(f"{verdict} {n}" for verdict, n in verdicts.items()))
     for pair in found.pairs:
         kappa = (
             "undefined: both always say the same one thing"
             if pair.kappa is None
             else f"{pair.kappa:.3f} [{pair.low:.3f}, {pair.high:.3f}]"
         )
-        typer.echo(f"{pair.a} and {pair.b}: agree on {pair.agreed:.1%}, Cohen's kappa {kappa}")
+        say(f"{pair.a} and {pair.b}: agree on {pair.agreed:.1%}, Cohen's kappa {kappa}")
         for (a, b), n in sorted(pair.counts.items()):
             if a != b:
-                typer.echo(f"  {a} and {b}: {n}")
+                say(f"  {a} and {b}: {n}")
     if found.fleiss is not None:
-        typer.echo(f"Fleiss' kappa of all: {found.fleiss:.3f}")
+        say(f"Fleiss' kappa of all: {found.fleiss:.3f}")
 
 
 _SHOWN = 50
@@ -236,7 +235,7 @@ def _print_label(manifest: "dict[str, Any]") -> None:
     protocol = next(iter(manifest["protocols"].values()))
     judge = ", ".join(protocol["judge_served"]) or "none"
     reader = ", ".join(protocol["reader_served"]) or "none"
-    typer.echo(
+    say(
         f"\n{manifest['name']}: {protocol['benchmark']} ({manifest['dataset']['variant']}, {protocol['sample']}), "
         f"scorer {protocol['scorer']}, reader {reader}, judge {judge}, {protocol['granularity']}, "
         f"k {protocol['topk']}, category 5 {protocol['category_5']}, prompt {protocol['reader_prompt_sha256'][:12]}, "
@@ -244,11 +243,11 @@ def _print_label(manifest: "dict[str, Any]") -> None:
     )
     for gate in manifest["gates"]:
         if gate["waived"]:
-            typer.echo(f"  WAIVED: {gate['name']}: {gate['detail']}")
+            say(f"  WAIVED: {gate['name']}: {gate['detail']}")
     probe = manifest.get("judge_probe")
     if probe:
         rate = probe["false_positive"]
-        typer.echo(
+        say(
             f"  the judge accepted {rate['k']} of {rate['n']} made-up wrong answers"
             + (f" [{rate['low']:.1%}, {rate['high']:.1%}]" if rate["n"] else "")
             + f", {rate['undecided']} undecided"
@@ -258,12 +257,12 @@ def _print_label(manifest: "dict[str, Any]") -> None:
 def _print_variance(trials: "pd.DataFrame") -> None:
     from akm_harbor.memory.answer.variance import components
 
-    typer.echo("\n| arm | budget | questions | question | reader | judge | SE by reader and judge | notes |")
-    typer.echo("|---|---|---|---|---|---|---|---|")
+    say("\n| arm | budget | questions | question | reader | judge | SE by reader and judge | notes |")
+    say("|---|---|---|---|---|---|---|---|")
     for one in components(trials):
         cells = ["-" if v is None else f"{v:.4f}" for v in (one.question, one.reader, one.judge, one.noise_se)]
         budget = "as-is" if one.budget is None else one.budget
-        typer.echo(f"| {one.arm} | {budget} | {one.questions} | {' | '.join(cells)} | {'; '.join(one.notes)} |")
+        say(f"| {one.arm} | {budget} | {one.questions} | {' | '.join(cells)} | {'; '.join(one.notes)} |")
 
 
 def _execute(study_run: "StudyRun", bars: "_Bars") -> None:
@@ -289,7 +288,7 @@ def _execute(study_run: "StudyRun", bars: "_Bars") -> None:
 
 
 def _aloud(text: str) -> None:
-    typer.echo(text, err=True)
+    say(text, err=True)
 
 
 def _print_estimate(study_run: "StudyRun") -> None:
@@ -298,10 +297,10 @@ def _print_estimate(study_run: "StudyRun") -> None:
 
     lines = study_run.estimate()
     whole = total(lines)
-    typer.echo("| calls to make | answered before | prompt tokens | at most USD | what |\n|---|---|---|---|---|")
+    say("| calls to make | answered before | prompt tokens | at most USD | what |\n|---|---|---|---|---|")
     for line in [*lines, whole]:
         usd = "unknown" if line.usd is None else f"{line.usd:.4f}"
-        typer.echo(f"| {line.calls:,} | {line.known:,} | {line.in_tok:,} | {usd} | {line.what} |")
+        say(f"| {line.calls:,} | {line.known:,} | {line.in_tok:,} | {usd} | {line.what} |")
     cap = study_run.study.spending
     if whole.usd is not None and cap.max_usd is not None and whole.usd > cap.max_usd:
         _aloud(f"at most {whole.usd:.4f} USD, the cap is {cap.max_usd:.4f}: the run stops if it comes to that")
@@ -315,7 +314,7 @@ def _print_report(report: "StudyReport") -> None:
         _aloud(f"{problem.kind}: {problem.detail} ({problem.action})")
     spent = report.manifest["spent"]
     unknown = f", {spent['unpriced_calls']} calls without a price" if spent["unpriced_calls"] else ""
-    typer.echo(f"\n{report.path}: {report.rows} rows, {spent['usd']:.4f} USD{unknown}")
+    say(f"\n{report.path}: {report.rows} rows, {spent['usd']:.4f} USD{unknown}")
 
 
 def print_scores(rows: "list[dict[str, Any]]", *, titles: "list[str] | None" = None, types: bool = False) -> None:
@@ -324,11 +323,11 @@ def print_scores(rows: "list[dict[str, Any]]", *, titles: "list[str] | None" = N
     columns = ["arm", "budget", "group", "mean", *(["mean_aux"] if aux else []), "n", "asked", "failed", "undecided"]
     columns += ["low", "high", "se", "ctx_tokens", "usd_per_question"]
     head = [*(["result"] if titles else []), *columns]
-    typer.echo("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    say("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for number, row in enumerate(rows):
         if types or not row["group"].startswith("type:"):
             cells = [*([titles[number]] if titles else []), *(_cell(name, row[name]) for name in columns)]
-            typer.echo("| " + " | ".join(cells) + " |")
+            say("| " + " | ".join(cells) + " |")
 
 
 def _cell(column: str, value: object) -> str:

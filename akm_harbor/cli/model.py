@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 app = typer.Typer(help="A scripted, OpenAI-compatible model for demos, tests and CI.", no_args_is_help=True)
 
 PolicyPath = Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file (YAML), see docs/model.md.")]
@@ -31,8 +33,8 @@ def serve(
         signal.signal(number, lambda *_: stop.set())
     with ScriptedModel(policy, host=host, port=port, log=log) as model:
         rules, faults = len(model.policy.rules), len(model.policy.faults)
-        typer.echo(f"{policy}: {len(model.policy.tasks)} tasks, {rules} rules, {faults} faults")
-        typer.echo(f"serving {model.base_url()}, per arm {model.base_url(arm='<arm>')}; Ctrl-C ends it")
+        say(f"{policy}: {len(model.policy.tasks)} tasks, {rules} rules, {faults} faults")
+        say(f"serving {model.base_url()}, per arm {model.base_url(arm='<arm>')}; Ctrl-C ends it")
         stop.wait()
 
 
@@ -45,4 +47,4 @@ def check(policy: PolicyPath) -> None:
     from akm_harbor.sandbox.model import load_policy
 
     loaded = load_policy(policy)
-    typer.echo(f"{policy}: ok, {len(loaded.tasks)} tasks, {len(loaded.rules)} rules, {len(loaded.faults)} faults")
+    say(f"{policy}: ok, {len(loaded.tasks)} tasks, {len(loaded.rules)} rules, {len(loaded.faults)} faults")

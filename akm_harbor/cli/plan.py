@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 if TYPE_CHECKING:
     from akm_harbor.stats.power import Components
     from akm_harbor.study.planning import Design, Goal
@@ -61,12 +63,12 @@ def plan(
     money = (budget, trial_cost) if budget is not None and trial_cost is not None else None
     lines, marked = _answers(components, goal, difference, tasks, ks, money)
     if as_json:
-        typer.echo(json.dumps(document(components, goal, marked), indent=2, allow_nan=False))
+        say(json.dumps(document(components, goal, marked), indent=2, allow_nan=False))
     else:
-        typer.echo("\n".join([*_variance(components, goal), *(lines or _tables(components, goal, ks))]))
+        say("\n".join([*_variance(components, goal), *(lines or _tables(components, goal, ks))]))
     if out is not None:
         page = write_plan(out, components, goal, lines, marked)
-        typer.echo(f"page: {page}", err=True)
+        say(f"page: {page}", err=True)
 
 
 def _of_study(name: str, tasks: int | None, attempts: list[int] | None) -> tuple[int, list[int]]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 app = typer.Typer(help="Make reports: an A/B comparison, or one of the notebooks.", no_args_is_help=True)
 
 
@@ -86,8 +88,8 @@ def ab(
         write_output(junit, ci.junit(made.result))
     if markdown is not None:
         write_output(markdown, ci.markdown(made.result))
-    typer.echo(made.summary)
-    typer.echo(f"report: {made.page}\nverdict: {made.verdict_file}")
+    say(made.summary)
+    say(f"report: {made.page}\nverdict: {made.verdict_file}")
     raise typer.Exit(made.result.verdict.exit_code)
 
 
@@ -99,29 +101,35 @@ def _typed(context: typer.Context, name: str) -> bool:
 @app.command("notebook", epilog="Example: akm-harbor report notebook ab_report -o out/ -p source=jobs/ -p policy=fail")
 def notebook(
     name: Annotated[str, typer.Argument(help="A shipped notebook's name, e.g. ab_report, or a path.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for NAME.ipynb and NAME.html.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for NAME.ipynb, NAME.html, the notebook's files.")],
     parameter: Annotated[
         list[str] | None, typer.Option("--parameter", "-p", help="NAME=VALUE; may be given again.")
     ] = None,
     kernel: Annotated[str, typer.Option(help="Jupyter kernel to run it with.")] = "python3",
     timeout: Annotated[float | None, typer.Option(min=1, max=1e9, help="Longest time for one cell, seconds.")] = None,
 ) -> None:
-    """Run a notebook with parameters; writes the executed notebook and one offline HTML page."""
+    """Run a notebook with parameters; writes the executed notebook and one offline HTML page.
+
+    A notebook that writes files (parameter `out`) puts them beside its page, unless told otherwise.
+    """
     from akm_harbor.report.notebook_html import export_html
-    from akm_harbor.report.notebooks import find_notebook, run_notebook
-    from akm_harbor.report.parameters import parse_assignments
+    from akm_harbor.report.notebooks import find_notebook, read_notebook, run_notebook
+    from akm_harbor.report.parameters import declared, parse_assignments
 
     source = find_notebook(name)
+    given = parse_assignments(parameter or [])
+    if "out" in declared(read_notebook(source)):
+        given.setdefault("out", str(out.absolute()))  # else its own files would stay in a temporary folder
     run = run_notebook(
         source,
         out / source.name,
-        parse_assignments(parameter or []),
+        given,
         kernel=kernel,
         cell_timeout=timeout,
         progress=True,
     )
     page = export_html(run.output, out / f"{source.stem}.html")
-    typer.echo(f"notebook: {run.output}\npage: {page}")
+    say(f"notebook: {run.output}\npage: {page}")
 
 
 @app.command("arms", epilog="Example: akm-harbor report arms dataset --baseline control -o out/")
@@ -172,4 +180,4 @@ def arms(
         contrasts, design = plan_of(dataset, arm or ())
         names = names or design
     result = compare_arms(dataset, options, baseline=baseline, only=arm or (), contrasts=contrasts, factorial=names)
-    typer.echo(f"{len(result.arms)} arms\npage: {write_many(result, out)}")
+    say(f"{len(result.arms)} arms\npage: {write_many(result, out)}")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 
 def resume(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="The job's directory.")],
@@ -36,24 +38,24 @@ def resume(
     more = [part for name in plugin or [] for part in ("--plugin", name)]
     more += [part for value in plugin_kwarg or [] for part in ("--pk", value)]
     found = resuming.preview(job, cwd=cwd, again=kinds)
-    typer.echo(f"{found.job}: {_plan(found)}")
+    say(f"{found.job}: {_plan(found)}")
     for doomed in found.doomed:
-        typer.echo(f"  run again: {doomed.name} ({doomed.why})")
+        say(f"  run again: {doomed.name} ({doomed.why})")
     for name in found.unreadable:
-        typer.echo(f"  run again, its directory stays: {name} (Harbor cannot read its result)")
+        say(f"  run again, its directory stays: {name} (Harbor cannot read its result)")
     for blocker in found.blockers if dry_run else ():
-        typer.echo(f"  blocked: {blocker}")
+        say(f"  blocked: {blocker}")
     command = resuming.resume_command(found, again=kinds, more=more, in_cwd=True)
     if not found.blockers:
-        typer.echo(resuming.as_typed(found, command))
+        say(resuming.as_typed(found, command))
     if dry_run:
         raise typer.Exit(1 if found.blockers else 0)
     code = resuming.resume(found, again=kinds, more=more)
     counted = resuming.tally(found.job)
     statuses = ", ".join(f"{name} {n}" for name, n in counted.statuses.items())
-    typer.echo(f"{counted.counted} of {counted.planned} planned trials: {statuses or 'none'}")
+    say(f"{counted.counted} of {counted.planned} planned trials: {statuses or 'none'}")
     if counted.superseded:
-        typer.echo(f"{counted.superseded} superseded attempts, kept as such")
+        say(f"{counted.superseded} superseded attempts, kept as such")
     if code or not counted.complete:
         raise typer.Exit(code if code and code > 0 else 1)
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 app = typer.Typer(
     name="sandbox", help="Harbor trials without Docker, for demos, tests and CI: check, clean.", no_args_is_help=True
 )
@@ -27,9 +29,9 @@ def check(
 
     found = asyncio.run(findings(places(cache_dir), rootfs))
     for finding in found:
-        typer.echo(f"{'ok  ' if finding.ok else 'MISS'} {finding.name}: {finding.detail}")
+        say(f"{'ok  ' if finding.ok else 'MISS'} {finding.name}: {finding.detail}")
         if not finding.ok and finding.hint:
-            typer.echo(f"     {finding.hint}")
+            say(f"     {finding.hint}")
     if not all(finding.ok for finding in found):
         raise typer.Exit(1)
 
@@ -48,7 +50,7 @@ def clean(
 
     linux()
     swept = sweep(places(cache_dir), images=images)
-    typer.echo(f"removed {len(swept.removed)} folders, {swept.freed / 1e6:.1f} MB")
+    say(f"removed {len(swept.removed)} folders, {swept.freed / 1e6:.1f} MB")
     if swept.running:
         kept = ", and so are the images" if images else ""
-        typer.echo(f"{len(swept.running)} sandboxes are running and left alone{kept}")
+        say(f"{len(swept.running)} sandboxes are running and left alone{kept}")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
 from akm_harbor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ def tables(
     """
     known = declared()
     if name is None:
-        typer.echo(page(), nl=False)
+        say(page(), nl=False)
         return
     found = [table for table in known if table.name == name]
     if not found:
         raise UsageError(f"no table {name!r}", hint=f"One of: {', '.join(t.name for t in known)}.")
-    typer.echo(found[0].markdown(), nl=False)
+    say(found[0].markdown(), nl=False)
 
 
 def declared() -> "list[Table]":

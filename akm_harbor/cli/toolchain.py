@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 app = typer.Typer(name="toolchain", help="The archive that both arms run: build, show, path.", no_args_is_help=True)
 
 _PLATFORM = typer.Option("--platform", help="Containers' platform, e.g. linux-x64, linux-arm64, linux-x64-musl.")
@@ -51,7 +53,7 @@ def build(
             step=lambda line: status.update(f"toolchain … {line}"),
         )
     console.print(f"{built.agent_version}  {built.platform}{'  control-only' if built.control_only else ''}")
-    typer.echo(built.tar or built.tree)
+    say(built.tar or built.tree)
 
 
 @app.command(epilog="Example: akm-harbor toolchain show --verify")
@@ -72,7 +74,7 @@ def show(
         check(found)
     if mount:
         entry = {"type": "bind", "source": str(found.tree), "target": layout.TOOLCHAIN, "read_only": True}
-        typer.echo(json.dumps([entry]))
+        say(json.dumps([entry]))
         return
     described = {
         "archive": str(found.tar) if found.tar else None,
@@ -82,7 +84,7 @@ def show(
         "control_only": found.control_only,
         "versions": dict(found.versions),
     }
-    typer.echo(json.dumps(described, indent=2))
+    say(json.dumps(described, indent=2))
 
 
 @app.command(epilog="Example: harbor run -a akm_harbor:ControlOpenCode --ak toolchain=$(akm-harbor toolchain path) ...")
@@ -92,4 +94,4 @@ def path(platform: Annotated[str | None, _PLATFORM] = None) -> None:
     from akm_harbor.agent.toolchain import find
 
     found = find(None, target=named(platform) if platform else None)
-    typer.echo(found.tar or found.tree)
+    say(found.tar or found.tree)

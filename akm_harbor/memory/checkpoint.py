@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from akm_harbor.memory.unit import UnitResult
 from akm_harbor.tables.atomic import write_file
+from akm_harbor.tables.parquet import opened
 
 _PROBLEMS = b"akm_harbor.problems"
 
@@ -26,7 +27,7 @@ class Checkpoint:
         """The stored result of a unit; None if there is none, or it is torn."""
         path = self.folder / f"{key}.arrow"
         try:
-            with pa.OSFile(str(path)) as file:
+            with opened(path) as file:
                 trials = pa.ipc.open_stream(file).read_all()
                 retrieval = pa.ipc.open_stream(file).read_all()
                 contexts = pa.ipc.open_stream(file).read_all()

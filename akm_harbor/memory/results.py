@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.memory.columns import RETRIEVAL, TRIALS
 from akm_harbor.tables import read_manifest, read_table
 from akm_harbor.tables.layout import MANIFEST
+from akm_harbor.tables.parquet import parquet_file
 
 AT_K = ("recall_any", "recall_all", "recall_frac", "ndcg_lme", "ndcg_std")
 METRICS = (*AT_K, "mrr", "recall_frac_audited", "evidence_in_ctx")
@@ -65,7 +65,8 @@ def read_result(path: Path) -> Result:
 
 def _file(path: Path) -> pa.Table:
     try:
-        table = pq.read_table(path)
+        with parquet_file(path) as file:
+            table = file.read()
     except (OSError, pa.ArrowInvalid) as error:
         raise AkmHarborError(f"cannot be read as Parquet ({error})", path=path) from error
     missing = [c.name for c in TRIALS.columns if c.required and c.name not in table.column_names]

@@ -1,7 +1,11 @@
 """Where units run: in this process, in several, or on a Dask cluster. The results are the same."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
@@ -47,7 +51,7 @@ def run_processes(units: Iterator[Numbered], jobs: int) -> Iterator[tuple[int, U
 def _pool(units: Iterator[Numbered], jobs: int, waiting: dict[int, Unit]) -> Iterator[tuple[int, UnitResult]]:
     """Run what is waiting and then the rest; `waiting` holds what has no result yet."""
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin) as pool, _ended_early():
         running = {pool.submit(run_unit, unit): number for number, unit in sorted(waiting.items())}
         exhausted = False
         while running or not exhausted:
@@ -65,6 +69,32 @@ def _pool(units: Iterator[Numbered], jobs: int, waiting: dict[int, Unit]) -> Ite
                 result = future.result()
                 del waiting[number]
                 yield number, result
+
+
+def _begin() -> None:
+    """In a worker: a Ctrl-C is for who asked, and without them there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _ended_early() -> Iterator[None]:
+    """End the workers when the work is not wanted any more: a unit may take minutes, and can be run again."""
+    try:
+        yield
+    except BrokenProcessPool:
+        raise
+    except BaseException:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        raise
 
 
 def run_dask(units: Iterator[Numbered], address: str) -> Iterator[tuple[int, UnitResult]]:

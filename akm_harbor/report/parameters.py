@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -13,7 +14,7 @@ from akm_harbor.errors import UsageError
 TAG = "parameters"
 
 
-def encode(value: Any, where: str = "parameter") -> Any:  # noqa: PLR0911  (one return a kind of value)
+def encode(value: Any, where: str = "parameter") -> Any:
     """Turn a value into one that survives the way into the kernel unchanged.
 
     papermill refuses paths, sets, NumPy scalars and dates with a message from `json`, and turns tuples
@@ -23,14 +24,16 @@ def encode(value: Any, where: str = "parameter") -> Any:  # noqa: PLR0911  (one 
     Raises:
         UsageError: a value without a faithful form.
     """
+    if isinstance(value, PurePath):
+        value = str(value)
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        raise UsageError(f"{where} is not UTF-8, which no notebook can hold", hint="Give the folder another name.")
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
             raise UsageError(f"{where} is {value}, which is not valid JSON", hint="Use null, or leave it out.")
         return float(value)
-    if isinstance(value, PurePath):
-        return str(value)
     if isinstance(value, (list, tuple)):
         return [encode(v, f"{where}[{i}]") for i, v in enumerate(value)]
     if isinstance(value, Mapping):

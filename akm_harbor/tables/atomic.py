@@ -110,9 +110,10 @@ def replaced_directory(target: Path) -> Iterator[Path]:
 def write_file(target: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all.
 
+    Half of a surrogate pair, which stands for a byte in a name that is no UTF-8, becomes its escape.
     A device or pipe (/dev/stdout, /dev/null) is written to: renaming a file to its name would replace it.
     """
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     if target.exists() and not target.is_file() and not target.is_dir():
         with target.open("wb") as device:
             device.write(data)

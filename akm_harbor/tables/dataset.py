@@ -13,6 +13,7 @@ from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.atomic import recover, replaced_directory, write_file
 from akm_harbor.tables.columns import Table
 from akm_harbor.tables.layout import MANIFEST, STATE
+from akm_harbor.tables.parquet import opened, parquet_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,8 @@ class DatasetWriter:
         if table.name not in self._writers:
             path = self._folder / table.name / "part-0.parquet"
             path.parent.mkdir()
-            writer = pq.ParquetWriter(path, table.schema(), compression="zstd")
+            file = self._stack.enter_context(opened(path, "wb"))
+            writer = pq.ParquetWriter(file, table.schema(), compression="zstd")
             self._writers[table.name] = self._stack.enter_context(writer)
         self._writers[table.name].write_table(rows.cast(table.schema()))
 
@@ -142,7 +144,7 @@ def _as_declared(part: pa.Table, table: Table) -> pa.Table:
 
 def _read_part(file: Path, columns: Sequence[str] | None) -> pa.Table:
     """Read only the columns asked for, leaving out those this file does not have."""
-    with pq.ParquetFile(file) as part:
+    with parquet_file(file) as part:
         wanted = None if columns is None else [n for n in part.schema_arrow.names if n in set(columns)]
         return part.read(columns=wanted)
 

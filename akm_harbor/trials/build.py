@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from akm_harbor.tables.dataset import DatasetWriter, read_table, replace_dataset
 from akm_harbor.tables.layout import MANIFEST, STATE
+from akm_harbor.tables.parquet import parquet_file
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.tables.redacted import redacted
 from akm_harbor.trials import cache
@@ -144,7 +144,7 @@ def _keep_old_rows(writer: DatasetWriter, plan: Plan, dataset: Path) -> pa.Table
     kept = old.filter(pc.is_in(_key(old), value_set=keys))
     for table in DETAIL:
         for part in sorted((dataset / table.name).glob("*.parquet")):
-            with pq.ParquetFile(part) as file:
+            with parquet_file(part) as file:
                 for rows in file.iter_batches(batch_size=65_536):
                     wanted = pa.Table.from_batches([rows])
                     wanted = wanted.filter(pc.is_in(_key(wanted), value_set=keys))

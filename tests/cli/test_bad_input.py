@@ -1,8 +1,12 @@
 """Bad input as a person gives it: one message, an exit code, never a traceback, nothing lost."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,3 +113,68 @@ def test_a_link_to_standard_output_stays_one(tmp_path: Path, dataset: Path) -> N
                "--markdown", tmp_path / "out")  # fmt: skip
     assert (tmp_path / "out").is_symlink()
     assert "oracle-context" in done.stdout.splitlines()[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_that_is_no_utf8_and_repaints_the_terminal_is_a_name_like_any_other(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9-\x1b[31m-\xe2\x80\xae"))
+    folder.mkdir()
+    arms = ["-b", "control", "-t", "oracle-context"]
+    for code, *words in (
+        (0, "collect", sample_jobs(), "-o", folder / "data"),
+        (0, "report", "ab", folder / "data", *arms, "-o", folder / "out"),
+        (0, "report", "arms", folder / "data", "-o", folder / "out"),
+        (0, "ab", "export", folder / "data", *arms, "-o", folder / "made.zip"),
+        (0, "ab", "verify", folder / "made.zip", "--json", folder / "differences.json"),
+        (0, "memory", "probe", "demo-locomo", "-b", "bm25", "-g", "turn", "-o", folder / "probe"),
+        (1, "memory", "report", folder / "probe", "-o", folder / "out"),
+        (1, "ab", "verify", folder),
+        (2, "report", "notebook", "ab_report", "-o", folder / "out", "-p", f"source={folder / 'data'}"),
+    ):
+        done = run(*words)
+        assert done.returncode == code, (words, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}, words
+    assert sorted(found.name for found in folder.iterdir()) == ["data", "differences.json", "made.zip", "out", "probe"]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_who_ends_a_command_ends_its_workers(tmp_path: Path, number: int, code: int) -> None:
+    mark = f"AKM_HARBOR_TEST_MARK={tmp_path}"
+    words = ["memory", "probe", "demo-locomo", "-b", "bm25", "-b", "grep", "-g", "turn", "--repeats", "400", "-j", "2"]
+    command = [sys.executable, "-c", "from akm_harbor.cli import main; main()", *words, "-o", str(tmp_path / "data")]
+    name, _, value = mark.partition("=")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), name: value}
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  (a background shell ignores it)
+        process_group=0,
+    )
+    wait_until(lambda: len(marked(mark)) >= 3)
+    time.sleep(0.5)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in said
+    wait_until(lambda: not marked(mark))
+
+
+def marked(mark: str) -> list[str]:
+    """Processes with a variable in their environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (place / "environ").read_bytes():
+                found.append(place.name)
+    return found
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)

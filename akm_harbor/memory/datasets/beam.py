@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from akm_harbor.memory.datasets.checks import Reading, leftover
 from akm_harbor.memory.datasets.dates import parse_date
@@ -29,6 +28,7 @@ from akm_harbor.memory.datasets.model import (
     answer_text,
 )
 from akm_harbor.memory.datasets.reading import InvalidJsonError, WrongSchemaError, read_json
+from akm_harbor.tables.parquet import parquet_file
 
 BENCHMARK = "beam"
 ABILITIES = (
@@ -112,7 +112,7 @@ def _probes_file(folder: Path) -> Path:
 
 def _rows(file: Path, reading: Reading) -> Iterator[Instance]:
     try:
-        with pq.ParquetFile(file) as parquet:
+        with parquet_file(file) as parquet:
             for batch in parquet.iter_batches(batch_size=1):
                 yield from (_row(row, reading) for row in batch.to_pylist())
     except pa.ArrowInvalid as error:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from akm_harbor.memory.columns import INSTANCES, QUESTIONS, TURNS
 from akm_harbor.memory.datasets.model import Evidence, Instance, Question, Session, Turn
 from akm_harbor.memory.datasets.reading import DatasetError
 from akm_harbor.tables import read_manifest, read_table
+from akm_harbor.tables.parquet import ParquetFile, parquet_file
 
 _PART = "part-0.parquet"
 
@@ -106,15 +106,15 @@ class Store:
                 found.setdefault(row["instance"], []).append(row)
         return found
 
-    def _open(self, table: str) -> pq.ParquetFile:
+    def _open(self, table: str) -> ParquetFile:
         path = self.path / table / _PART
         try:
-            return pq.ParquetFile(path)
+            return parquet_file(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise DatasetError(f"cannot be read ({error})", path=path, hint="Convert the benchmark again.") from error
 
 
-def _range(part: pq.ParquetFile, group: int) -> tuple[int, int]:
+def _range(part: ParquetFile, group: int) -> tuple[int, int]:
     statistics = part.metadata.row_group(group).column(0).statistics
     return (statistics.min, statistics.max) if statistics is not None else (0, 1 << 62)
 

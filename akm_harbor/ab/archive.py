@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.tables.atomic import write_file
+from akm_harbor.tables.atomic import NO_ROOM, no_room, write_file
 
 SCHEMA = "akm_harbor.ab.evidence/1"
 CONTENTS, PAGE, VERDICT, README = "contents.json", "report.html", "verdict.json", "README.txt"
@@ -93,6 +93,8 @@ def unpack(archive: Path, folder: Path) -> Opened:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise AkmHarborError(f"damaged, or not a zip file ({error})", path=archive, hint=_AGAIN) from error
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise no_room(folder) from error
         raise AkmHarborError(
             f"cannot be read ({error.strerror or error})", path=archive, hint="Check that the file may be read."
         ) from error

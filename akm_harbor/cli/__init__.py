@@ -14,6 +14,7 @@ def main() -> None:
     """Run the command line; a known failure is one message and its exit code, never a traceback."""
     from akm_harbor.cli.app import run
 
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that this terminal's encoding lacks must not end the command
             stream.reconfigure(errors="backslashreplace")
@@ -33,6 +34,24 @@ def main() -> None:
             _tell(f"{where}{error.strerror or error}\n  {remedy}")
         _forget_output()
         raise SystemExit(1) from None
+
+
+def _open_what_is_closed() -> None:
+    """Put nothing in the place of a standard stream that the caller closed.
+
+    The work is done all the same; but the next file opened would take its number, and what a child
+    prints would land in it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+            os.set_inheritable(number, True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def _end(number: int, _: object) -> NoReturn:

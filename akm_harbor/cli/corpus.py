@@ -198,6 +198,7 @@ def _convert_memory(
     from akm_harbor.memory.datasets.store import Store
     from akm_harbor.memory.task_export import ExportSettings, export
     from akm_harbor.tables import Problems
+    from akm_harbor.tables.atomic import filled_whole
 
     check_output(output, history)
     settings = ExportSettings(limit, seed, granularity, synthesis)
@@ -206,14 +207,6 @@ def _convert_memory(
     if store.benchmark != benchmark:
         raise UsageError(f"{data} is {store.benchmark}", hint=f"Use `corpus convert {store.benchmark}`.")
     problems = Problems()
-    done = write_tasks(
-        benchmark, track(export(store, settings, problems), "writing tasks", transient=True), output, history=history
-    )
-    if not done.tasks:
-        say("no question could be converted", err=True)
-        raise typer.Exit(1)
-    if policy is not None:
-        write_policy(policy, export(store, settings, Problems()))
     about = {
         "benchmark": benchmark,
         **{key: store.manifest.get(key) for key in ("variant", "sha256", "revision", "source")},
@@ -221,8 +214,16 @@ def _convert_memory(
             "limit": limit, "seed": seed, "history": history, "granularity": granularity, "synthesis": synthesis,
         },
     }  # fmt: skip
-    left_out = [{"question_id": p.path, "kind": p.kind, "detail": p.detail, "action": p.action} for p in problems]
-    write_manifest(done, about, left_out)
+    with filled_whole(output):
+        histories = track(export(store, settings, problems), "writing tasks", transient=True)
+        done = write_tasks(benchmark, histories, output, history=history)
+        if not done.tasks:
+            say("no question could be converted", err=True)
+            raise typer.Exit(1)
+        if policy is not None:
+            write_policy(policy, export(store, settings, Problems()))
+        left_out = [{"question_id": p.path, "kind": p.kind, "detail": p.detail, "action": p.action} for p in problems]
+        write_manifest(done, about, left_out)
     for problem in problems:
         say(f"{problem.kind}: {problem.path}: {problem.detail} ({problem.action})", err=True)
     for scorer, count in sorted(done.scorers.items()):

@@ -17,6 +17,7 @@ from akm_harbor.corpus.new import dockerfile, test_script
 from akm_harbor.corpus.sync import sync
 from akm_harbor.corpus.task import read_task
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.tables.atomic import filled_whole
 from akm_harbor.tables.problems import Problem, Problems
 
 _DROPPED = {"AGENTS.md", ".gitkeep", "README.md"}
@@ -252,6 +253,11 @@ def convert_checkout(source: Path, output: Path, follow: Follow = iter) -> Conve
     corpus = _corpus_of(source)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise AkmHarborError("is not an empty folder", path=output, hint="Name a new one.")
+    with filled_whole(output):
+        return _convert(corpus, output, follow)
+
+
+def _convert(corpus: Path, output: Path, follow: Follow) -> Conversion:
     problems, result = Problems(), Conversion()
     refs: dict[str, dict[str, str]] = {}
     for stash in sorted(p for p in (corpus.parent / "stashes").iterdir() if p.is_dir() and not p.is_symlink()):

@@ -7,6 +7,7 @@ from akm_harbor.corpus.bundle import find_bundles_dir
 from akm_harbor.corpus.sync import sync
 from akm_harbor.corpus.task import read_task
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.tables.atomic import filled_whole
 
 TEST_SH = """\
 #!/bin/sh
@@ -116,9 +117,10 @@ def new_task(root: Path, name: str, *, bundle: str, gold_ref: str, verifier: str
     else:
         files["tests/verify.sh"] = "#!/bin/sh\nexec $CHECK text answer.txt --equals /tests/wanted.txt\n"
         files["tests/wanted.txt"] = "ready\n"
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-        if path.endswith(".sh"):
-            (folder / path).chmod(0o755)
-    return [*(folder / path for path in files), *sync([read_task(folder)])]
+    with filled_whole(folder):
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+            if path.endswith(".sh"):
+                (folder / path).chmod(0o755)
+        return [*(folder / path for path in files), *sync([read_task(folder)])]

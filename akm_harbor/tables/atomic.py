@@ -5,6 +5,7 @@ A reader, or a process killed at any moment, sees the old one or the new one, wh
 
 import contextlib
 import ctypes
+import errno
 import os
 import secrets
 import shutil
@@ -12,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from akm_harbor.errors import AkmHarborError
+
+NO_ROOM = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 
@@ -104,6 +108,38 @@ def replaced_directory(target: Path) -> Iterator[Path]:
         _replace(new, target)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def no_room(folder: Path) -> AkmHarborError:
+    """The error for a temporary folder that is full."""
+    return AkmHarborError(
+        "no room for a private copy", path=folder, hint="Set TMPDIR to a folder on a disk with more room."
+    )
+
+
+@contextmanager
+def filled_whole(folder: Path) -> Iterator[None]:
+    """Fill a new or empty folder in the block; when that fails, nothing of it is left.
+
+    Raises:
+        AkmHarborError: something could not be written.
+    """
+    there = folder.is_dir()
+    try:
+        yield
+    except BaseException as error:
+        for entry in list(folder.iterdir()) if there else [folder]:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise AkmHarborError(
+                f"could not be filled ({error.strerror or error}), and was taken away",
+                path=folder,
+                hint="Choose a place that may be written and has room.",
+            ) from error
         raise
 
 

@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.tables.atomic import NO_ROOM, no_room
 
 _MAGIC = b"SQLite format 3\x00"
 _LOGS = ("-wal", "-journal")  # never -shm: SQLite rebuilds it, and a foreign one is only trouble
@@ -195,6 +196,8 @@ def _snapshot(path: Path, copy: Path, wait_seconds: float) -> None:
                 raise StoreError("may not be read (permission denied)", path=path) from error
             why = "it is locked"
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise no_room(copy.parent) from error
             raise StoreError(f"cannot be read ({error.strerror or error})", path=path) from error
         if time.monotonic() + pause > deadline:
             raise StoreBusyError(

@@ -95,6 +95,19 @@ def test_an_empty_argument_is_no_folder(tmp_path: Path, words: list[str]) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a shell does")
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_with_a_stream_closed_the_work_is_done_all_the_same(tmp_path: Path, closed: str) -> None:
+    code = "import subprocess, sys; from akm_harbor.cli import main; main()"
+    command = f'"{sys.executable}" -c "{code}" collect "{sample_jobs()}" -o data --workers 2 {closed}'
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "data" / "manifest.json").is_file()
+
+
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -5,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables import atomic
-from akm_harbor.tables.atomic import recover, replaced_directory, write_file
+from akm_harbor.tables.atomic import filled_whole, recover, replaced_directory, write_file
 
 
 def fill(folder: Path, text: str) -> None:
@@ -97,3 +99,28 @@ def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None
         os.close(reader)
     assert pipe.is_fifo()
     assert names(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_folder_is_filled_or_left_as_it_was(tmp_path: Path, failure: BaseException, *, there: bool) -> None:
+    folder = tmp_path / "new"
+    if there:
+        folder.mkdir()
+    with pytest.raises(AkmHarborError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
+        filled(folder, failure)
+    assert folder.exists() == there
+    assert not there or list(folder.iterdir()) == []
+    if isinstance(failure, OSError):
+        assert "No space left on device" in str(caught.value)
+    filled(folder, None)
+    assert (folder / "a" / "b").read_text() == "x"
+
+
+def filled(folder: Path, failure: BaseException | None) -> None:
+    with filled_whole(folder):
+        (folder / "a").mkdir(parents=True)
+        (folder / "a" / "b").write_text("x")
+        (folder / "c").symlink_to(folder / "a")
+        if failure is not None:
+            raise failure

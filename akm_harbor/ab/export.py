@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class Exported:
                 f"{self.n_attempts} attempts; {taken}.",
                 f"archive: {self.archive} ({self.n_bytes:,} bytes)",
                 f"sha256: {self.sha256}",
-                f"check it: akm-harbor ab verify {self.archive.name}",
+                f"check it: akm-harbor ab verify {shlex.quote(str(self.archive))}",
             ]
         )
 

@@ -162,7 +162,7 @@ def _exclusion(name: str, treated: list[TrialUse], direct: tuple[str, Result] | 
     what = "using the bundle" if name == "called" else "opening the gold asset"
     statement = f"The treatment changes success through {what} and in no other way."
     exposed = sum(t.exposed is True for t in treated)
-    seen = [f"The plugin's text was in the prompt of {exposed} of {len(treated)} treatment attempts"]
+    seen = [f"The treatment's own text was in the prompt of {exposed} of {len(treated)} attempts"]
     seen[0] += ", and may act without a call." if exposed else "."
     holds = None
     if name == "opened":

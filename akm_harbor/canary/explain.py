@@ -69,6 +69,8 @@ class RankIndex:
         query = self._queries.get(key)
         anchor = (query or {}).get("anchor_ref") or (now or {}).get("anchor_ref") or ""
         why, instead = why_lost(now, k)
+        if instead is not None and reduced(instead) == reduced(anchor):
+            instead = None
         return Lost(key[1], reduced(anchor), (query or {}).get("query") or "", last, why, instead)
 
 

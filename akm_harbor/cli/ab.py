@@ -9,7 +9,9 @@ from akm_harbor.cli import ab_run
 from akm_harbor.cli.say import say
 
 app = typer.Typer(help="The A/B study: run it, evidence archives, self-check, calibration.", no_args_is_help=True)
-app.command("run", epilog="Example: akm-harbor ab run akm-tasks-eval --model openai/gpt-5 --cap 40")(ab_run.run)
+app.command(
+    "run", epilog="Example: akm-harbor ab run akm-tasks-eval --model openai/gpt-5 --tokens 150000,110000,4000 --cap 50"
+)(ab_run.run)
 
 Inputs = Annotated[list[Path], typer.Argument(help="A dataset, or job directories (collected first).")]
 By = Annotated[str, typer.Option(help="What names an arm: arm, job_name, submission, agent_name or model_name.")]

@@ -107,7 +107,7 @@ def register_command(
     "new", epilog="Example: akm-harbor corpus new drillbit--seat-edge --bundle drillbit --gold skills/drillbit"
 )
 def new_command(
-    name: Annotated[str, typer.Argument(help="The folder's name, <domain>--<name>.")],
+    name: Annotated[str, typer.Argument(help="The folder's name, DOMAIN--NAME.")],
     tasks: Annotated[Path, typer.Option(help="The folder of tasks.")] = Path("tasks"),
     bundle: Annotated[str, typer.Option(help="The bundle the treatment gets.")] = "minimal",
     gold: Annotated[str, typer.Option(help="The asset that answers the task, e.g. skills/drillbit.")] = "",
@@ -124,7 +124,7 @@ def new_command(
 @app.command("answers", epilog="Example: akm-harbor corpus answers jobs/locomo -o answers/")
 def answers_command(
     jobs: Annotated[Path, typer.Argument(help="A job that ran converted memory tasks, or a folder of jobs.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for answers-<arm>.jsonl.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for answers-ARM.jsonl.")],
 ) -> None:
     """Take the answers out of finished jobs, for a judge outside. Exit 1 when one could not be read."""
     from akm_harbor.corpus.memory_tasks_answers import collect_answers

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from akm_harbor.cli.say import say
+
 if TYPE_CHECKING:
     from akm_harbor.study.harbor_contract.run import Held
 
@@ -44,8 +46,8 @@ def doctor(
         raise UsageError("--python and --clause go with --harbor")
     from akm_harbor.study.doctor import Wanted, examine
 
-    with _status() as say:
-        found = list(examine(Wanted(model, online, cache_dir, jobs_dir), say))
+    with _status() as step:
+        found = list(examine(Wanted(model, online, cache_dir, jobs_dir), step))
     if as_json:
         keys = ("name", "status", "detail", "remedy")
         say(json.dumps([{key: getattr(finding, key) for key in keys} for finding in found], indent=2))
@@ -71,8 +73,8 @@ def _contract(python: Path | None, clauses: list[str], *, as_json: bool) -> None
 
     from akm_harbor.study.harbor_contract.run import hold
 
-    with _status() as say:
-        held = hold(python=python or sys.executable, only=clauses, progress=say)
+    with _status() as step:
+        held = hold(python=python or sys.executable, only=clauses, progress=step)
     say(json.dumps(_as_data(held), indent=2) if as_json else _as_text(held))
     if not held.ok:
         raise typer.Exit(1)

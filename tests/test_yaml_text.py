@@ -22,6 +22,7 @@ BAD = {
     "a control character": "a: 1\x00",
     "two documents": "a: 1\n---\nb: 1\n",
     "a Python object": "!!python/object/apply:os.getcwd []",
+    "half of a character": 'a: "\\ud800"',
 }
 
 

@@ -5,7 +5,6 @@ grow out of hand, and nothing is written outside a fresh folder.
 """
 
 import hashlib
-import json
 import re
 import stat
 import zipfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_json
 from akm_harbor.tables.atomic import NO_ROOM, no_room, write_file
 
 SCHEMA = "akm_harbor.ab.evidence/1"
@@ -179,7 +179,7 @@ def read_json(path: Path, archive: Path, name: str) -> dict[str, Any]:
         AkmHarborError: not JSON, or not an object.
     """
     try:
-        value = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        value = parse_json(path.read_bytes(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise AkmHarborError(f"{name} in it is not JSON ({error})", path=archive, hint=_AGAIN) from error
     if not isinstance(value, dict):

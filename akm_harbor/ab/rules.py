@@ -9,6 +9,7 @@ from typing import Any
 from akm_harbor.ab.result import Options
 from akm_harbor.ab.run import parse_options
 from akm_harbor.errors import UsageError
+from akm_harbor.json_toml import parse_toml
 
 TABLE = "verdict"
 
@@ -26,7 +27,7 @@ def read_rules(path: Path) -> dict[str, Any]:
         UsageError: not readable, an unknown key, or a value that cannot be meant.
     """
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = parse_toml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot be read as TOML: {error}", path=path) from None
     unknown = sorted(set(data) - {TABLE})

@@ -1,6 +1,5 @@
 """From inputs to files: what the command line, the notebook and the job plugin all call."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from akm_harbor.ab.analysis import analyse
 from akm_harbor.ab.page import render_page
 from akm_harbor.ab.result import AbResult, Options
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.json_toml import parse_json
 from akm_harbor.report.verdict import to_plain, write_json, write_output
 from akm_harbor.tables.layout import MANIFEST
 
@@ -95,7 +95,7 @@ def read_task_names(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        names = json.loads(path.read_bytes(), object_pairs_hook=_once)
+        names = parse_json(path.read_bytes(), object_pairs_hook=_once)
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be read as JSON ({error})", path=path) from error
     if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):

@@ -13,6 +13,7 @@ from akm_harbor.agent.errors import ToolchainError
 from akm_harbor.agent.pins import Spec
 from akm_harbor.agent.platforms import Platform
 from akm_harbor.agent.toolchain import FORMAT, INFO, OWN_FOLDERS, Toolchain, content_digest, place_of, read
+from akm_harbor.json_toml import parse_json
 from akm_harbor.resources import resource
 
 AKM_WRAPPER = """#!/bin/sh
@@ -100,7 +101,7 @@ def _make(folder: Path, specs: Mapping[str, Spec], target: Platform, step: Calla
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "package.json"
     try:
-        manifest = json.loads(path.read_text("utf-8"))
+        manifest = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ToolchainError(f"a package without a readable package.json: {error}", path=path) from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("version"), str):

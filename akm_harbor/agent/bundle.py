@@ -10,6 +10,7 @@ from pathlib import Path
 
 from akm_harbor.agent.errors import BundleError
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_toml
 from akm_harbor.resources import resource
 
 EMPTY = "empty"
@@ -69,7 +70,7 @@ def task_bundle_name(task_dir: Path) -> str:
     """
     path = task_dir / "task.toml"
     try:
-        metadata = tomllib.loads(path.read_text("utf-8")).get("metadata", {})
+        metadata = parse_toml(path.read_text("utf-8")).get("metadata", {})
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BundleError(f"can't read the task's metadata: {error}", path=path) from error
     name = metadata.get("bundle", metadata.get("akm_bundle"))

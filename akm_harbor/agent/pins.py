@@ -7,6 +7,7 @@ from pathlib import Path
 
 from akm_harbor.agent.errors import ToolchainError
 from akm_harbor.errors import UsageError
+from akm_harbor.json_toml import parse_toml
 from akm_harbor.resources import resource
 
 PARTS = ("opencode", "bun", "akm", "plugin")
@@ -67,7 +68,7 @@ def load_pins(path: Path | None = None) -> dict[str, Spec]:
     """
     path = path or resource("agents", "pins.toml")
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = parse_toml(path.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ToolchainError(f"can't read the pins: {error}", path=path) from error
     pins: dict[str, Spec] = {}

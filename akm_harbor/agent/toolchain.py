@@ -19,6 +19,7 @@ from akm_harbor.agent import archive
 from akm_harbor.agent.errors import ToolchainError, ToolchainIncompleteError, ToolchainMissingError
 from akm_harbor.agent.pins import PARTS, Spec, load_pins
 from akm_harbor.agent.platforms import Platform, host
+from akm_harbor.json_toml import parse_json
 from akm_harbor.resources import resource
 
 FORMAT = 1
@@ -91,7 +92,7 @@ def read(tree: Path, tar: Path | None = None) -> Toolchain:
     """
     path = tree / INFO
     try:
-        info = json.loads(path.read_text("utf-8"))
+        info = parse_json(path.read_text("utf-8"))
         if info["format"] != FORMAT:
             raise ToolchainError(
                 f"toolchain format {info['format']!r}, not {FORMAT}", path=path, hint="Build it again."
@@ -146,7 +147,7 @@ def verify(toolchain: Toolchain) -> None:
     Raises:
         ToolchainError: the content is not what the toolchain says it is.
     """
-    info = json.loads((toolchain.tree / INFO).read_text("utf-8"))
+    info = parse_json((toolchain.tree / INFO).read_text("utf-8"))
     if content_digest(toolchain.tree, info) != toolchain.digest:
         raise ToolchainError(
             "the content does not match its digest",

@@ -1,12 +1,12 @@
 """Values of a foreign table: taken for what they are, with a problem where one does not fit."""
 
-import json
 import math
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from akm_harbor.json_toml import parse_json
 from akm_harbor.tables.problems import Problems
 
 type Row = dict[str, Any]
@@ -27,7 +27,7 @@ def document(value: object, path: Path, where: str, problems: Problems) -> dict[
     if value is None or value == "":
         return {}
     try:
-        found = json.loads(str(value))
+        found = parse_json(str(value))
     except ValueError:
         problems.add(path, "invalid-json", where, "row kept, its document left out")
         return {}

@@ -1,6 +1,5 @@
 """Turn a legacy stash into a bundle that akm 0.9 indexes."""
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ import yaml
 
 from akm_harbor.corpus.bundle import ASSET_DIRS, assets
 from akm_harbor.corpus.legacy_task import check_tree
+from akm_harbor.json_toml import parse_json
 from akm_harbor.verify.events import concept_id
 
 _FRONTMATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -23,7 +23,7 @@ def _descriptions(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for file in folder.rglob(".stash.json"):
         try:
-            entries = json.loads(file.read_text(encoding="utf-8")).get("entries", [])
+            entries = parse_json(file.read_text(encoding="utf-8")).get("entries", [])
         except (ValueError, OSError, AttributeError):
             continue
         for entry in entries:

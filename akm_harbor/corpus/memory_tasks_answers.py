@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_json
 from akm_harbor.tables.redact import redact_text
 from akm_harbor.verify.answers import WrongAnswerError, read_answer
 
@@ -44,7 +45,7 @@ def collect_answers(jobs: Path, output: Path) -> Answers:
         for file in sorted(jobs.glob(f"{depth}/{_SCORE}")):
             trial = file.parent.parent
             try:
-                found = json.loads(read_answer(file))
+                found = parse_json(read_answer(file))
                 row = {
                     "question_id": str(found["question_id"]),
                     "hypothesis": redact_text(str(found["answer"])),
@@ -78,7 +79,7 @@ def _arm(trial: Path) -> str:
     label: Any = None
     for place, keys in (("agent/akm/capture.json", ("arm",)), ("result.json", ("agent_info", "name"))):
         try:
-            label = json.loads(read_answer(trial / place, limit=16_000_000))
+            label = parse_json(read_answer(trial / place, limit=16_000_000))
             for key in keys:
                 label = label[key]
         except (WrongAnswerError, ValueError, KeyError, TypeError, RecursionError):

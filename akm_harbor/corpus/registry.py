@@ -13,6 +13,7 @@ from typing import Any
 
 from akm_harbor.corpus.task import CorpusTask
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.json_toml import parse_json
 
 REGISTRY = "registry.json"
 LOCK = "registry.lock.json"
@@ -38,7 +39,7 @@ def _read(path: Path, empty: Any) -> Any:
     if not path.is_file():
         return empty
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise AkmHarborError(
             f"not valid JSON: {error}", path=path, hint="`akm-harbor corpus register` writes it anew."

@@ -4,7 +4,6 @@ For the linter's many runs (pristine, oracle, controls, mutants). What counts is
 rig takes the same scripts at the same paths (/app, /solution, /tests, /logs).
 """
 
-import json
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from akm_harbor.corpus.task import CorpusTask
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_json
 
 _SYSTEM = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
 _TIMEOUT = 60
@@ -127,7 +127,7 @@ class Bench:
         reports: dict[str, object] = {}
         for file in sorted((logs / "verifier").glob("*.json")):
             try:
-                reports[file.name] = json.loads(file.read_text(encoding="utf-8"))
+                reports[file.name] = parse_json(file.read_text(encoding="utf-8"))
             except ValueError:
                 reports[file.name] = None
         rewards = reports.get("reward.json")

@@ -16,6 +16,7 @@ from akm_harbor.corpus.rig import Bench, Outcome, bench
 from akm_harbor.corpus.rules_text import visible_text
 from akm_harbor.corpus.task import CorpusTask
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_toml
 
 # What joins told words into one token: an address, a pair, a path.
 _PARTS = re.compile(r"[@/:=,+]")
@@ -26,7 +27,7 @@ def _excuses(task: CorpusTask) -> dict[tuple[str, str], str]:
     file = task.path / "solution" / "equivalent.toml"
     if not file.is_file():
         return {}
-    listed = tomllib.loads(file.read_text(encoding="utf-8")).get("mutant", [])
+    listed = parse_toml(file.read_text(encoding="utf-8")).get("mutant", [])
     return {(one["file"], one["now"].strip()): one["why"] for one in listed}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def read_task(path: Path) -> CorpusTask:
     """
     file = path / "task.toml"
     try:
-        config = tomllib.loads(file.read_text(encoding="utf-8"))
+        config = parse_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise AkmHarborError(f"cannot be read: {error.strerror}", path=file) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

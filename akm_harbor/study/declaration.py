@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import UsageError
+from akm_harbor.json_toml import parse_toml
 from akm_harbor.resources import resource
 
 DECLARATIONS = "studies.toml"
@@ -136,7 +137,7 @@ def load_studies(path: Path | None = None) -> dict[str, Study]:
     """
     path = path or declarations_file()
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = parse_toml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot be read as TOML: {error}", path=path) from None
     _known(path, "", table, {"defaults", "arms", "studies"})
@@ -217,7 +218,7 @@ def _study(path: Path, name: str, entry: dict[str, Any], arms: Mapping[str, ArmS
             wrong = f"{key} = {entry[key]!r} cannot be meant" if key in entry else f"lacks {key}"
             raise UsageError(f"{where} {wrong}", path=path)
     for arm in entry["arms"]:
-        if arm not in arms:
+        if not isinstance(arm, str) or arm not in arms:
             near = get_close_matches(str(arm), arms, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(arms)}."
             raise UsageError(f"{where} names an arm {arm!r} that is not declared", path=path, hint=hint)

@@ -3,11 +3,12 @@
 Trials are never touched here: one without a readable result is Harbor's to run again.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+from akm_harbor.json_toml import parse_json
 
 FILES = ("config.json", "lock.json", "result.json")
 """Files at the top of a job directory that Harbor reads when it resumes, and writes in place."""
@@ -15,7 +16,7 @@ FILES = ("config.json", "lock.json", "result.json")
 
 def _readable(path: Path) -> bool:
     try:
-        return isinstance(json.loads(path.read_bytes()), dict)
+        return isinstance(parse_json(path.read_bytes()), dict)
     except (OSError, ValueError):
         return False
 
@@ -79,7 +80,7 @@ def interrupted(job: Path) -> list[str]:
 def complete(job: Path) -> bool:
     """Whether Harbor ended the job and every planned trial has a result of its own."""
     try:
-        said = json.loads((job / "result.json").read_bytes())
+        said = parse_json((job / "result.json").read_bytes())
         planned, ended = int(said["n_total_trials"]), said["finished_at"]
     except (OSError, ValueError, KeyError, TypeError):
         return False

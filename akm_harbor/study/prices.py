@@ -1,6 +1,6 @@
 """What a model's tokens cost: the study's own price, a price file, else LiteLLM's table as installed."""
 
-import json
+import math
 import tomllib
 from functools import cache
 from importlib.util import find_spec
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.json_toml import parse_json, parse_toml
 from akm_harbor.study.declaration import Price
 
 _TABLE = "model_prices_and_context_window_backup.json"
@@ -45,7 +46,7 @@ def price_of(model: str, declared: Price | None = None, price_file: Path | None 
 
 def _from_file(path: Path) -> dict[str, Price]:
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = parse_toml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot be read as TOML: {error}", path=path) from None
     prices = {}
@@ -54,8 +55,11 @@ def _from_file(path: Path) -> dict[str, Price]:
         if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys() <= set(names):
             raise UsageError(f"[{model!r}] needs input and output, and may have cache", path=path)
         full = {"cache": entry["input"], **entry}
-        if not all(isinstance(full[n], (int, float)) and not isinstance(full[n], bool) and full[n] >= 0 for n in names):
-            raise UsageError(f"[{model!r}] prices are numbers that are not negative", path=path)
+        if not all(
+            isinstance(full[n], (int, float)) and not isinstance(full[n], bool) and 0 <= full[n] < math.inf
+            for n in names
+        ):
+            raise UsageError(f"[{model!r}] prices are finite numbers that are not negative", path=path)
         prices[model] = Price(*(float(full[n]) for n in names), source=str(path))  # type: ignore[misc, arg-type]
     return prices
 
@@ -69,7 +73,7 @@ def _litellm() -> dict[str, Any]:
         return {}
     path = Path(places[0]) / _TABLE
     try:
-        table: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        table: dict[str, Any] = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise AkmHarborError(f"cannot be read ({error})", path=path, hint="Give prices with --prices FILE.") from None
     return table

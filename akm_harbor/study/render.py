@@ -1,7 +1,6 @@
 """From a declared study to a Harbor job file: the same for both arms but for what makes the arm."""
 
 import difflib
-import json
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -11,6 +10,7 @@ import yaml
 
 from akm_harbor.agent.pins import load_pins
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.json_toml import parse_json
 from akm_harbor.resources import data_root
 from akm_harbor.study.declaration import DECLARATIONS, ENVIRONMENTS, ArmSpec, Study, load_studies
 
@@ -147,7 +147,7 @@ def _registered(study: Study) -> list[Mapping[str, Any]]:
     """The registry's entries that a study's dataset means: one, or for `akm-tasks` the newest of each slice."""
     path = data_root() / "tasks" / "registry.json"
     try:
-        registry: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        registry: list[dict[str, Any]] = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise AkmHarborError(f"cannot be read ({error})", path=path) from None
     name, _, version = study.dataset.partition("@")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_json
 from akm_harbor.tables.atomic import recover, replaced_directory, write_file
 from akm_harbor.tables.columns import Table
 from akm_harbor.tables.layout import MANIFEST, STATE
@@ -165,7 +166,7 @@ def read_manifest(dataset: Path) -> dict[str, Any]:
     """
     path = open_dataset(dataset) / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = parse_json(path.read_bytes())
     except ValueError as error:
         raise AkmHarborError(f"not JSON ({error})", path=path, hint="Collect the jobs again.") from error
     if not isinstance(manifest, dict):

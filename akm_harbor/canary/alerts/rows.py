@@ -1,11 +1,12 @@
 """What a rule looks at: cycles in order, and the stretches that may be compared."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
+
+from akm_harbor.json_toml import parse_json
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -95,14 +96,14 @@ def from_row(row: Mapping[str, Any]) -> Cycle:
 def read_ranks(text: str | None) -> list[tuple[int, int]] | None:
     """Read `[[canary id, rank], ...]`; None when it is something else."""
     try:
-        return [(int(canary), int(rank)) for canary, rank in json.loads(text or "")]
+        return [(int(canary), int(rank)) for canary, rank in parse_json(text or "")]
     except (ValueError, TypeError):
         return None
 
 
 def _by_type(text: str | None) -> dict[str, int]:
     try:
-        found = json.loads(text or "{}")
+        found = parse_json(text or "{}")
     except ValueError:
         return {}
     return {key: value for key, value in found.items() if isinstance(value, int)} if isinstance(found, dict) else {}

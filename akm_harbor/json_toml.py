@@ -1,0 +1,33 @@
+"""JSON and TOML from a stranger: nesting that no reader's stack holds is a syntax error like any other."""
+
+import json
+import tomllib
+from typing import Any
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """Parse JSON.
+
+    Args:
+        text: the document.
+        options: as for `json.loads`.
+
+    Raises:
+        json.JSONDecodeError: not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text, **options)
+    except RecursionError:
+        raise json.JSONDecodeError("nested too deeply", "", 0) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML.
+
+    Raises:
+        tomllib.TOMLDecodeError: not TOML, or nested too deeply.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deeply") from None

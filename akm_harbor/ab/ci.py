@@ -68,7 +68,7 @@ def markdown(r: AbResult) -> str:
     mark = {REGRESSION: "❌", NO_ANSWER: "⚠️"}.get(r.verdict.exit_code, "✅")
     solved = [words.percent(share) for share in (r.headline.baseline, r.headline.treatment)]
     lines = [
-        f"## {mark} {_md(r.title)}: {r.verdict.outcome.replace('-', ' ')}",
+        f"## {mark} {_md(r.title)}: {_outcome(r)}",
         "",
         _md(words.headline(r)),
         "",
@@ -90,9 +90,16 @@ def markdown(r: AbResult) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _outcome(r: AbResult) -> str:
+    """The outcome in words: failing to rule a loss out is not having found one."""
+    if r.verdict.outcome == "regression" and r.verdict.direction != "worse" and r.options.rule == "non-inferior":
+        return f"a loss of more than {100 * r.options.margin:g} points is not ruled out"
+    return r.verdict.outcome.replace("-", " ")
+
+
 def _delivered(delivery: Delivery) -> str:
     due = delivery.delivered + delivery.undelivered
-    return f"{delivery.delivered} of {due}" if due else "not due"
+    return f"{delivery.delivered} of {due}" if due else "not recorded" if delivery.unknown else "not due"
 
 
 def _caveats(r: AbResult) -> Iterator[str]:

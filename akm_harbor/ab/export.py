@@ -52,6 +52,8 @@ class Exported:
 
         taken = (
             f"{self.n_redacted} places held a secret and {self.n_renamed} a path of this machine; both were taken out"
+            if self.n_redacted or self.n_renamed
+            else "no secret and no path of this machine was found in them"
         )
         return "\n".join(
             [

@@ -23,7 +23,7 @@ MODES: dict[str, str] = {
     "opened-wrong": "the gold asset came back, and another one was opened",
     "opened-ignored": "opened the gold asset, and what it wrote then does not follow it",
     "followed-failed": "followed the gold asset and still failed",
-    "no-gold": "failed on a task for which no asset is the answer",
+    "no-gold": "failed on a task that has no recorded gold asset",
     "no-treatment": "failed on an arm without the treatment",
     "unscored": "has no score under this policy",
     "unknown": "its tool calls are not known",
@@ -107,7 +107,7 @@ def _not_reached(t: TrialUse) -> Reason | None:
 
 def _having_looked(t: TrialUse) -> Reason:
     if not t.gold:
-        return "no-gold", t.looks, "It looked, but the task names no asset that answers it."
+        return "no-gold", t.looks, "It looked; no asset is recorded as this task's answer."
     if t.opening is not None:
         return _after_reading(t, (t.opening,), t.writes_after_opening, "was opened")
     return _without_opening(t)

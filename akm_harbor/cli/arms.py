@@ -75,7 +75,7 @@ def render(
             raise AkmHarborError(
                 "not what is declared", path=place, hint="`akm-harbor arms render` writes the files anew."
             )
-        say(f"{len(files)} files are what is declared, and valid", err=True)
+        say(f"{len(files)} job files match their declarations and are valid", err=True)
         return
     for name, text in files.items():
         write_output(place / name, text)

@@ -205,9 +205,13 @@ def _compare(paths: tuple[Path, Path], gate: "Gate") -> None:
     from akm_harbor.memory.compare import compare as compare_results
     from akm_harbor.memory.results import read_result
 
-    found = compare_results(read_result(paths[0]), read_result(paths[1]), gate)
+    a, b = read_result(paths[0]), read_result(paths[1])
+    found = compare_results(a, b, gate)
     for comparison in found:
         say(_sentence(comparison))
+    left_out = set(a.trials["arm"]) & set(b.trials["arm"]) - {comparison.arm_a for comparison in found}
+    if left_out and all(comparison.arm_a == comparison.arm_b for comparison in found):
+        say(f"left out, without {gate.metric}: {', '.join(sorted(left_out))}", err=True)
     failures = [failure for comparison in found for failure in comparison.failures]
     if failures:
         for failure in failures:

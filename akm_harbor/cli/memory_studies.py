@@ -175,7 +175,8 @@ def verify(
 def report(
     *,
     results: Annotated[
-        list[Path], typer.Argument(help="Results of `memory run` and `memory probe`, or folders of them.")
+        list[Path],
+        typer.Argument(help="Results of `memory run`, at least one, and of `memory probe`; or folders of them."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
     baseline: Annotated[

@@ -27,7 +27,7 @@ def plan(
         float | None, typer.Option("--trial-cost", help="Dollars of one trial; `arms cost` tells it.")
     ] = None,
     pilot: Annotated[
-        Path | None, typer.Option("--pilot", help="A pilot's dataset, for its variance; default values of public runs.")
+        Path | None, typer.Option("--pilot", help="A pilot's dataset, for its variance; default: that of public runs.")
     ] = None,
     baseline: Annotated[str | None, typer.Option("--baseline", "-b", help="The pilot's baseline arm.")] = None,
     treatment: Annotated[str | None, typer.Option("--treatment", "-t", help="The pilot's treatment arm.")] = None,
@@ -40,7 +40,7 @@ def plan(
 ) -> None:
     """Plan the size of a study before it runs.
 
-    Without a question it prints the smallest difference that tables of tasks and attempts see.
+    Without options: a table of the smallest detectable difference by tasks and attempts.
 
     Example: `akm-harbor plan --difference 0.1 --attempts 3`
     """
@@ -161,7 +161,10 @@ def _tables(components: "Components", goal: "Goal", ks: Sequence[int]) -> list[s
 
     lines: list[str] = []
     for name, title in (("normal", "normal formula"), ("student", "t distribution, as the report tests")):
-        lines += [f"Smallest difference seen, {title}:", "tasks".rjust(7) + "".join(f"k={k}".rjust(8) for k in ks)]
+        lines += [
+            f"Smallest detectable difference, {title}:",
+            "tasks".rjust(7) + "".join(f"k={k}".rjust(8) for k in ks),
+        ]
         for n in TASKS:
             values = [getattr(design(n, k, components, goal), name) for k in ks]
             lines.append(f"{n:>7}" + "".join((f"{v:.3f}"[1:] if v < 1 else f"{v:.2f}").rjust(8) for v in values))

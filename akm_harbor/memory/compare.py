@@ -105,11 +105,10 @@ def compare(a: Result, b: Result, gate: Gate) -> list[Comparison]:
                 path=result.path,
                 hint="A failed query is no measurement: mend the cause and probe again.",
             )
-    found = [
-        _compare(a, b, granularity, pair, gate)
-        for granularity in dict.fromkeys(a.trials["granularity"])
-        for pair in _pairs(a, b, granularity)
-    ]
+    pairs = [(g, pair) for g in dict.fromkeys(a.trials["granularity"]) for pair in _pairs(a, b, g)]
+    # An arm without a ranking (the whole history) has no recall in either result: nothing to hold side by side.
+    ranked = [(g, (x, y)) for g, (x, y) in pairs if _has(a, g, x, gate.metric) or _has(b, g, y, gate.metric)]
+    found = [_compare(a, b, granularity, pair, gate) for granularity, pair in ranked or pairs]
     if not found:
         raise NotComparableError(
             "the two results share no arm and granularity", hint="Probe the same arms, or one arm in each result."
@@ -123,6 +122,11 @@ def _pairs(a: Result, b: Result, granularity: str) -> list[tuple[str, str]]:
     if common:
         return [(arm, arm) for arm in common]
     return [(arms[0][0], arms[1][0])] if len(arms[0]) == len(arms[1]) == 1 else []
+
+
+def _has(result: Result, granularity: str, arm: str, metric: str) -> bool:
+    rows = result.trials[(result.trials["granularity"] == granularity) & (result.trials["arm"] == arm)]
+    return bool(rows[metric].notna().any())
 
 
 def _compare(a: Result, b: Result, granularity: str, pair: tuple[str, str], gate: Gate) -> Comparison:

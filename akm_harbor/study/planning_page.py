@@ -41,9 +41,11 @@ def draw(designs: Sequence[Design], marked: Sequence[Design] = ()) -> Markup:
         axes.minorticks_off()
         axes.grid(color=SOFT, alpha=0.25, linewidth=0.6)
         axes.set_xlabel("tasks (log scale)")
-        axes.set_ylabel("smallest difference seen, points")
+        axes.set_ylabel("smallest detectable difference, points")
         axes.legend(title="of each task by each arm", loc="upper right")
-        return to_svg(drawn, "Smallest difference seen", "Curves over the number of tasks, one a number of attempts.")
+        return to_svg(
+            drawn, "Smallest detectable difference", "Curves over the number of tasks, one a number of attempts."
+        )
 
 
 def document(components: Components, goal: Goal, marked: Sequence[Design] = ()) -> dict[str, Any]:

@@ -226,7 +226,7 @@ TASKS = Table(
         Column("domain", STRING, "e.g. drillbit", "task.toml:metadata.domain"),
         Column("family", STRING, "tasks that test the same rule", "task.toml:metadata.family"),
         Column("shape", STRING, "edit-existing or create-new", "task.toml:metadata.shape"),
-        Column("slice", STRING, "train or eval", "task.toml:metadata.slice"),
+        Column("slice", STRING, "train, eval or local", "task.toml:metadata.slice"),
         Column("bundle", STRING, "the task's bundle", "task.toml:metadata.bundle"),
         Column("gold_ref", STRING, "the asset that holds the rule", "task.toml:metadata.gold_ref"),
         Column("metadata_json", STRING, "all of `[metadata]`", "task.toml:metadata"),

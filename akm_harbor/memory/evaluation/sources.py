@@ -63,6 +63,6 @@ def gather(paths: Sequence[Path]) -> Sources:
         raise AkmHarborError(
             "no study among the sources",
             path=", ".join(map(str, paths)),
-            hint="Give what `akm-harbor memory run` wrote.",
+            hint="Give at least one result of `akm-harbor memory run`; probes only add their retrieval to it.",
         )
     return Sources(tuple(studies), tuple(probes))

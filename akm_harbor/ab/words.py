@@ -154,6 +154,14 @@ def disagreement(r: AbResult) -> str:
     return " ".join([told, *exact.notes, "More tasks settle it; more attempts do so only in part."])
 
 
+def scripted_sentence(r: AbResult) -> str:
+    """What a page of a demo must say of itself, wherever it is forwarded to; empty for a real model."""
+    models = {*r.baseline.models, *r.treatment.models}
+    if not models or not all(model.startswith("scripted/") for model in models):
+        return ""
+    return "Played by a scripted model: its policy declares the outcome. This shows the instrument, not akm."
+
+
 def delivery_sentence(r: AbResult) -> str:
     """Whether the treatment reached the agent."""
     treated = r.delivery[1]

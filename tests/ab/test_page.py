@@ -170,3 +170,10 @@ def test_amounts(number, unit, expected):
 def test_ratio_says_why_there_is_no_interval():
     assert ratio(Estimate(1.1063, "m", "e", 9, Interval(0.999, 1.2778, 0.95))) == "\u00d71.11 (1.00 to 1.28)"
     assert ratio(NotEstimable("one-task", "d", "m", "e", 1, 2.0)) == "\u00d72.00; one task"
+
+
+@pytest.mark.parametrize(("models", "told"), [(("scripted/demo",) * 2, True), (("scripted/demo", "a/b"), False)])
+def test_a_scripted_models_page_says_so(tmp_path, models, told):
+    rows = [row for arm, model in zip("ab", models, strict=True) for row in matrix(arm, [[0], [1]], model_name=model)]
+    page = render_page(analyse(dataset(tmp_path, rows), "a", "b"))
+    assert ("Played by a scripted model" in page) is told

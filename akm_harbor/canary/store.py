@@ -188,7 +188,7 @@ def take_snapshot(
         kept = load(history)
         active = kept.active()
         if active is None:
-            raise AkmHarborError("has no canary set yet", path=history, hint="Make one with `akm-harbor canary mint STORE`.")
+            raise AkmHarborError("has no canary set yet", path=history, hint="First: `akm-harbor canary mint STORE`.")
         settings = kept.settings
         reading = read_index(
             index, active.canaries, k=settings.k, max_generation=settings.max_generation, wait_seconds=wait_seconds

@@ -1,6 +1,7 @@
 """Datasets: a folder a table of Parquet files, with a manifest, written whole or not at all."""
 
 import json
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -38,7 +39,7 @@ class DatasetWriter:
             path = self._folder / table.name / "part-0.parquet"
             path.parent.mkdir()
             file = self._stack.enter_context(opened(path, "wb"))
-            writer = pq.ParquetWriter(file, table.schema(), compression="zstd")
+            writer = pq.ParquetWriter(file, table.schema(), compression="zstd", write_page_checksum=True)
             self._writers[table.name] = self._stack.enter_context(writer)
         self._writers[table.name].write_table(rows.cast(table.schema()))
 
@@ -117,7 +118,7 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
     """
     open_dataset(dataset)
     name = table if isinstance(table, str) else table.name
-    files = sorted((dataset / name).glob("*.parquet"))
+    files = table_files(dataset, name)
     if not files:
         if isinstance(table, Table):
             empty = table.from_columns({n: [] for n in table.names})
@@ -127,7 +128,8 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
         parts = [_read_part(file, columns) for file in files]
         if isinstance(table, Table):
             # Part by part: another writer's time zone or integer width does not merge, but it converts.
-            whole = pa.concat_tables([_as_declared(part, table) for part in parts])
+            wanted = set(table.names if columns is None else columns)
+            whole = pa.concat_tables([_as_declared(part, table, wanted) for part in parts])
         else:
             whole = pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
@@ -137,8 +139,30 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
     return whole.select(list(columns)) if columns is not None else whole
 
 
-def _as_declared(part: pa.Table, table: Table) -> pa.Table:
+def table_files(dataset: Path, name: str) -> list[Path]:
+    """The files of a table.
+
+    Raises:
+        AkmHarborError: something there is no plain file: a link may lead anywhere, a pipe never ends.
+    """
+    folder = dataset / name
+    files = sorted(folder.glob("*.parquet"))
+    for place in (folder, *files):
+        mode = place.lstat().st_mode if place.exists() or place.is_symlink() else stat.S_IFREG
+        if not (stat.S_ISREG(mode) or (place == folder and stat.S_ISDIR(mode))):
+            raise AkmHarborError(
+                "is a link or a special file, and a dataset holds only folders of plain files",
+                path=place,
+                hint="Collect the jobs again into a new folder.",
+            )
+    return files
+
+
+def _as_declared(part: pa.Table, table: Table, wanted: set[str]) -> pa.Table:
     present = set(part.column_names)
+    absent = [column.name for column in table.columns if column.required and column.name in wanted - present]
+    if absent:
+        raise pa.ArrowInvalid(f"it lacks {', '.join(absent)}, which every version has written")
     arrays = [part[c.name].cast(c.type) if c.name in present else pa.nulls(len(part), c.type) for c in table.columns]
     return pa.Table.from_arrays(arrays, schema=table.schema())
 

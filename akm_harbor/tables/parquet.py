@@ -25,4 +25,4 @@ def parquet_file(path: Path) -> ParquetFile:
         OSError: it is not there, or cannot be read.
         pyarrow.ArrowInvalid: not Parquet.
     """
-    return ParquetFile(opened(path))
+    return ParquetFile(opened(path), page_checksum_verification=True)

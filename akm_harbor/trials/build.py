@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from akm_harbor.tables.dataset import DatasetWriter, read_table, replace_dataset
+from akm_harbor.tables.dataset import DatasetWriter, read_table, replace_dataset, table_files
 from akm_harbor.tables.layout import MANIFEST, STATE
 from akm_harbor.tables.parquet import parquet_file
 from akm_harbor.tables.problems import PROBLEMS, Problems
@@ -143,7 +143,7 @@ def _keep_old_rows(writer: DatasetWriter, plan: Plan, dataset: Path) -> pa.Table
     old = read_table(dataset, TRIALS)
     kept = old.filter(pc.is_in(_key(old), value_set=keys))
     for table in DETAIL:
-        for part in sorted((dataset / table.name).glob("*.parquet")):
+        for part in table_files(dataset, table.name):
             with parquet_file(part) as file:
                 for rows in file.iter_batches(batch_size=65_536):
                     wanted = pa.Table.from_batches([rows])

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from akm_harbor.json_toml import without_surrogates
 from akm_harbor.tables.redact import REDACTED, redact_text, redact_value
-from akm_harbor.trials.stamps import plain
 
 _STRING_OR_SCRUBBED = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.+-]*\[REDACTED\][\w.+-]*')
 _decode = msgspec.json.Decoder().decode
@@ -60,17 +60,6 @@ def _parse_slowly(data: bytes) -> Any:
     except (json.JSONDecodeError, RecursionError):
         raise InvalidJsonError("invalid-json", detail) from None
     raise InvalidJsonError("redacted-json", f"{detail} (a secret scrubber replaced a bare value)", repaired)
-
-
-def without_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which no UTF-8 file can hold, by U+FFFD."""
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, dict):
-        return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [without_surrogates(item) for item in value]
-    return value
 
 
 def as_dict(value: Any) -> dict[str, Any]:

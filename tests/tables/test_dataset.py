@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables import open_dataset, read_frame, read_manifest, read_table, replace_dataset
-from akm_harbor.tables.columns import FLOAT, INT, TIME, Column, Table
+from akm_harbor.tables.columns import FLOAT, INT, STRING, TIME, Column, Table
 from akm_harbor.tables.problems import PROBLEMS, Problems
 
 NOTES = Table("notes", "one note", (Column("id", INT, "n"), Column("score", FLOAT, "s"), Column("at", TIME, "t")))
@@ -136,3 +138,47 @@ def test_problems(tmp_path: Path) -> None:
     assert len(problems) == 1
     assert problems.table().to_pylist() == [{"path": "a/b", "kind": "kind", "detail": "detail", "action": "action"}]
     assert json.dumps([p.kind for p in problems]) == '["kind"]'
+
+
+SURE = Table("notes", "one note", (Column("id", INT, "n", required=True), Column("text", STRING, "s")))
+
+
+def fill_one(path: Path) -> None:
+    with replace_dataset(path) as writer:
+        writer.write(SURE, SURE.from_columns({"id": [1, 2, 3], "text": ["one", "two", None]}))
+        writer.write_manifest({})
+
+
+def test_a_value_that_was_damaged_on_the_disk_is_no_value(tmp_path: Path) -> None:
+    fill_one(tmp_path / "data")
+    (part,) = (tmp_path / "data" / SURE.name).glob("*.parquet")
+    whole = part.read_bytes()
+    at = whole.index(b"one")  # so short that it is stored as it is
+    part.write_bytes(whole[:at] + b"0" + whole[at + 1 :])
+    with pytest.raises(AkmHarborError, match="CRC"):
+        read_table(tmp_path / "data", SURE)
+
+
+@pytest.mark.parametrize("what", ["a link", "a linked folder", "a pipe"])
+def test_what_is_no_plain_file_is_not_followed(tmp_path: Path, what: str) -> None:
+    for name in ("data", "other"):
+        fill_one(tmp_path / name)
+    folder = tmp_path / "data" / SURE.name
+    if what == "a linked folder":
+        shutil.rmtree(folder)
+        folder.symlink_to(tmp_path / "other" / SURE.name)
+    elif what == "a link":
+        (folder / "part-1.parquet").symlink_to(tmp_path / "other" / SURE.name / "part-0.parquet")
+    else:
+        os.mkfifo(folder / "part-1.parquet")
+    with pytest.raises(AkmHarborError, match="a link or a special file"):
+        read_table(tmp_path / "data", SURE)
+
+
+def test_a_table_without_a_column_it_cannot_do_without_is_refused(tmp_path: Path) -> None:
+    fill_one(tmp_path / "data")
+    (part,) = (tmp_path / "data" / SURE.name).glob("*.parquet")
+    required = next(c.name for c in SURE.columns if c.required)
+    pq.write_table(pq.read_table(part).drop_columns([required]), part)
+    with pytest.raises(AkmHarborError, match=f"it lacks {required}"):
+        read_table(tmp_path / "data", SURE)

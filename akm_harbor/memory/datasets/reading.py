@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import without_surrogates
 
 _CHUNK = 4 << 20
 _LARGEST_RECORD = 256 << 20
@@ -134,7 +135,7 @@ class _Window:
         decoder = json.JSONDecoder()
         while True:
             try:
-                value, self.at = decoder.raw_decode(self.text, self.at)
+                value, end = decoder.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
                 cut = error.pos >= len(self.text) - _SLACK or error.msg.startswith("Unterminated string")
                 if cut and len(self.text) - self.at <= _LARGEST_RECORD and self.fill():
@@ -155,7 +156,9 @@ class _Window:
                 raise WrongSchemaError(
                     f"record {record} is {type(value).__name__}, an object was expected", path=self._path
                 )
-            return value
+            escaped = any(self.text.find(mark, self.at, end) >= 0 for mark in ("\\ud", "\\uD"))
+            self.at = end
+            return without_surrogates(value) if escaped else value
 
 
 def _cut_off(error: json.JSONDecodeError) -> bool:
@@ -249,7 +252,7 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise DatasetError(f"cannot be read ({error.strerror})", path=path) from error
     try:
-        return json.loads(data)
+        return without_surrogates(json.loads(data))
     except json.JSONDecodeError as error:
         if error.pos >= len(error.doc) - 1 or error.msg.startswith("Unterminated string"):
             raise TruncatedError(f"ends too early ({error.msg})", path=path, hint="Fetch the file again.") from error

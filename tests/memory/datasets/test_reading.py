@@ -83,6 +83,12 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there(tmp_path):
         list(reading.iter_records(tmp_path))
 
 
+def test_half_of_a_surrogate_pair_becomes_a_character_that_can_be_stored(tmp_path):
+    (tmp_path / "a.json").write_text(r'[{"a": "x\ud83dy", "b\uDE00": ["\ud83d\ude00"]}, {"c": 1}]')
+    assert list(reading.iter_records(tmp_path / "a.json")) == [{"a": "x\ufffdy", "b\ufffd": ["\U0001f600"]}, {"c": 1}]
+    assert reading.read_json(tmp_path / "a.json")[0]["a"] == "x\ufffdy"
+
+
 def test_deep_nesting_is_refused_not_fatal(tmp_path):
     path = write(tmp_path / "deep.json", "[" + '{"a":' * 200_000 + "1" + "}" * 200_000 + "]")
     with pytest.raises(reading.InvalidJsonError, match="nested too deeply"):

@@ -6,9 +6,7 @@ import sys
 
 import nbformat
 import pytest
-from typer.testing import CliRunner
 
-from akm_harbor.cli.app import app
 from akm_harbor.errors import UsageError
 from akm_harbor.memory.evaluation.notebook import SAMPLE, load
 from akm_harbor.memory.evaluation.page import SECTIONS
@@ -63,8 +61,8 @@ def test_papermill_command_line_with_plain_strings(expected, tmp_path):
 
 def test_the_command_gives_the_same_numbers(expected, tmp_path):
     given = [str(resource(*SAMPLE)), "-o", str(tmp_path / "o"), "--replicates", "500"]
-    done = CliRunner().invoke(app, ["memory", "report", *given])
-    assert done.exit_code == 0, done.output
+    command = [sys.executable, "-c", "from akm_harbor.cli import main; main()", "memory", "report", *given]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     assert numbers(tmp_path / "o") == expected
     assert external_references((tmp_path / "o" / "report.html").read_text()) == []
 

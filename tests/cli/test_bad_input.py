@@ -167,8 +167,7 @@ def test_who_ends_a_command_ends_its_workers(tmp_path: Path, number: int, code: 
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  (a background shell ignores it)
         process_group=0,
     )
-    wait_until(lambda: len(marked(mark)) >= 3)
-    time.sleep(0.5)
+    wait_until(lambda: sum(map(works, marked(mark))) == 2)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == code
@@ -184,6 +183,16 @@ def marked(mark: str) -> list[str]:
             if mark.encode() in (place / "environ").read_bytes():
                 found.append(place.name)
     return found
+
+
+def works(process: str) -> bool:
+    """Whether a process is a worker past its start: from then on a Ctrl-C is not for it."""
+    with contextlib.suppress(OSError):
+        place = Path("/proc") / process
+        if b"spawn_main" in (place / "cmdline").read_bytes():
+            status = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
+            return bool(int(status["SigIgn"], 16) >> (signal.SIGINT - 1) & 1)
+    return False
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -1,12 +1,12 @@
 """YAML from a stranger: read by the safe loader, with every way it can fail told as one kind of error."""
 
-import re
 from typing import Any
 
 import yaml
 
+from akm_harbor.surrogates import HALF
+
 _MOST_NODES = 200_000
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def compose(text: str) -> tuple[yaml.Node | None, Any]:
@@ -35,7 +35,7 @@ def _count(root: yaml.Node) -> None:
         left -= 1
         if left < 0:
             raise yaml.YAMLError(f"it has more than {_MOST_NODES:,} values, its aliases followed")
-        if isinstance(node, yaml.ScalarNode) and _HALF.search(node.value):
+        if isinstance(node, yaml.ScalarNode) and HALF.search(node.value):
             raise yaml.MarkedYAMLError(problem="half of a surrogate pair is no character", problem_mark=node.start_mark)
         if isinstance(node, yaml.MappingNode):
             waiting.extend(part for pair in node.value for part in pair)

@@ -180,7 +180,7 @@ def read_json(path: Path, archive: Path, name: str) -> dict[str, Any]:
     """
     try:
         value = parse_json(path.read_bytes(), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise AkmHarborError(f"{name} in it is not JSON ({error})", path=archive, hint=_AGAIN) from error
     if not isinstance(value, dict):
         raise AkmHarborError(f"{name} in it is not a JSON object", path=archive, hint=_AGAIN)
@@ -203,11 +203,7 @@ def _contents(archive: Path, folder: Path) -> dict[str, Any]:
     members = contents.get("members")
     known = all(isinstance(contents.get(k), dict) for k in ("made_with", "comparison"))
     if not known or not isinstance(members, dict) or not all(isinstance(m, dict) for m in members.values()):
-        raise AkmHarborError(
-            f"{CONTENTS} in it lacks what it must hold",
-            path=archive,
-            hint=_AGAIN,
-        )
+        raise AkmHarborError(f"{CONTENTS} in it lacks what it must hold", path=archive, hint=_AGAIN)
     return contents
 
 
@@ -221,10 +217,6 @@ def _check_parquet(archive: Path, file: Path, name: str) -> None:
         meta = parquet_file(file).metadata
         size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise AkmHarborError(
-            f"{name} in it cannot be read as Parquet ({error})",
-            path=archive,
-            hint=_AGAIN,
-        ) from error
+        raise AkmHarborError(f"{name} in it cannot be read as Parquet ({error})", path=archive, hint=_AGAIN) from error
     if meta.num_rows > _ROWS or meta.num_columns > _COLUMNS or size > _LARGEST_SUM:
         raise _refuse(archive, f"{name} holds {meta.num_rows:,} rows of {meta.num_columns} columns")

@@ -66,7 +66,7 @@ def load_trials(
     roots = frame["root"].astype(object)
     frame["root"] = roots.where(roots.notna(), None)  # half of a trial's key: NaN would not equal itself
     named = frame["task_name"].fillna(frame["trial_name"].fillna("?").str.rpartition("__")[0])
-    if task_names and (only is None or len(only[1]) > 1) and named[named.isin(list(task_names))].empty:
+    if task_names and (only is None or len(only[1]) > 1) and not named.isin(list(task_names)).any():
         # Names that one arm lacks are what a mapping is for; one that fits no arm is another data set's.
         like = difflib.get_close_matches(next(iter(task_names)), named.astype(str).unique(), n=1, cutoff=0.0)
         raise UsageError(

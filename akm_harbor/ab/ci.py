@@ -93,7 +93,7 @@ def markdown(r: AbResult) -> str:
 def _outcome(r: AbResult) -> str:
     """The outcome in words: failing to rule a loss out is not having found one."""
     if r.verdict.outcome == "regression" and r.verdict.direction != "worse" and r.options.rule == "non-inferior":
-        return f"a loss of more than {100 * r.options.margin:g} points is not ruled out"
+        return words.against_margin(r).rstrip(".").lower()
     return r.verdict.outcome.replace("-", " ")
 
 

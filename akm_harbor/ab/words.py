@@ -117,7 +117,7 @@ def banner(r: AbResult) -> tuple[str, str]:
         return "warn", NO_ANSWER[v.outcome]
     said = _SETTLED[v.direction] if v.settled is not False else _unsettled(r)
     style = "good" if v.direction == "better" and v.settled is not False else "plain"
-    return "bad" if v.exit_code else style, f"{said} {_against_margin(r)}".strip()
+    return "bad" if v.exit_code else style, f"{said} {against_margin(r)}".strip()
 
 
 def _unsettled(r: AbResult) -> str:
@@ -132,7 +132,7 @@ def _unsettled(r: AbResult) -> str:
     return f"Perhaps {side}, not settled: the exact test finds a difference {p}, the interval does not leave out zero."
 
 
-def _against_margin(r: AbResult) -> str:
+def against_margin(r: AbResult) -> str:
     """What the rule makes of it, where the rule is about more than zero."""
     margin = f"A loss of more than {100 * r.options.margin:g} points"
     if r.options.rule == "non-inferior":

@@ -113,20 +113,18 @@ def notebook(
     A notebook that writes files (parameter `out`) puts them beside its page, unless told otherwise.
     """
     from akm_harbor.report.notebook_html import export_html
-    from akm_harbor.report.notebooks import find_notebook, read_notebook, run_notebook
-    from akm_harbor.report.parameters import declared, parse_assignments
+    from akm_harbor.report.notebooks import find_notebook, run_notebook
+    from akm_harbor.report.parameters import parse_assignments
 
     source = find_notebook(name)
-    given = parse_assignments(parameter or [])
-    if "out" in declared(read_notebook(source)):
-        given.setdefault("out", str(out.absolute()))  # else its own files would stay in a temporary folder
     run = run_notebook(
         source,
         out / source.name,
-        given,
+        parse_assignments(parameter or []),
         kernel=kernel,
         cell_timeout=timeout,
         progress=True,
+        files=out.absolute(),  # else they would stay in a temporary folder
     )
     page = export_html(run.output, out / f"{source.stem}.html")
     say(f"notebook: {run.output}\npage: {page}")

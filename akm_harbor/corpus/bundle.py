@@ -64,7 +64,7 @@ def assets(bundle: Path) -> Iterator[Asset]:
     """
     if not bundle.is_dir():
         raise AkmHarborError(
-            "no such bundle", path=bundle, hint="Give a folder of Markdown files, like those in tasks/bundles."
+            "no such bundle", path=bundle, hint="Give a folder of Markdown files, like those in agents/bundles."
         )
     for path in sorted(p for p in bundle.rglob("*") if p.is_file() and not p.is_symlink()):
         ref = _ref_of(path.relative_to(bundle))

@@ -53,7 +53,7 @@ def collect_answers(jobs: Path, output: Path) -> Answers:
                     "scorer": str(found["scorer"]),
                     "score": float(found["score"]),
                 }
-            except (WrongAnswerError, ValueError, KeyError, TypeError, RecursionError) as error:
+            except (WrongAnswerError, ValueError, KeyError, TypeError) as error:
                 skipped.append(f"{file}: {error}")
                 continue
             rows[_arm(trial)].append(row)
@@ -82,7 +82,7 @@ def _arm(trial: Path) -> str:
             label = parse_json(read_answer(trial / place, limit=16_000_000))
             for key in keys:
                 label = label[key]
-        except (WrongAnswerError, ValueError, KeyError, TypeError, RecursionError):
+        except (WrongAnswerError, ValueError, KeyError, TypeError):
             continue
         break
     name = label if isinstance(label, str) and label else "unknown"

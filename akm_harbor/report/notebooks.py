@@ -56,6 +56,7 @@ def run_notebook(
     kernel: str = KERNEL,
     cell_timeout: float | None = None,
     progress: bool = False,
+    files: Path | None = None,
 ) -> NotebookRun:
     """Run a notebook from a file into a file.
 
@@ -68,6 +69,7 @@ def run_notebook(
         kernel: kernel to use, whatever the notebook names.
         cell_timeout: longest time for one cell, seconds.
         progress: show papermill's progress bar.
+        files: where a notebook with a parameter `out` puts its own files, unless that is given.
 
     Raises:
         UsageError: a parameter that does not exist or cannot be encoded, or a kernel that does not exist.
@@ -76,7 +78,8 @@ def run_notebook(
     """
     notebook = read_notebook(source)
     known = declared(notebook)
-    given = {name: encode(value, name) for name, value in (parameters or {}).items()}
+    default = {"out": files} if files is not None and "out" in known else {}
+    given = {name: encode(value, name) for name, value in {**default, **(parameters or {})}.items()}
     check_names(given, known)
     _check_kernel(kernel)
     token = secrets.token_hex(8)

@@ -2,7 +2,6 @@
 
 import difflib
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import nbformat
 
 from akm_harbor.errors import UsageError
+from akm_harbor.surrogates import HALF
 
 TAG = "parameters"
 
@@ -26,7 +26,7 @@ def encode(value: Any, where: str = "parameter") -> Any:
     """
     if isinstance(value, PurePath):
         value = str(value)
-    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+    if isinstance(value, str) and HALF.search(value):
         raise UsageError(f"{where} is not UTF-8, which no notebook can hold", hint="Give the folder another name.")
     if value is None or isinstance(value, (str, bool, int)):
         return value

@@ -21,6 +21,7 @@ from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables.atomic import NO_ROOM, no_room
 
 _MAGIC = b"SQLite format 3\x00"
+_GIVE = "Give akm's data folder ($AKM_DATA_DIR, else ~/.local/share/akm), or its index.db or state.db."
 _LOGS = ("-wal", "-journal")  # never -shm: SQLite rebuilds it, and a foreign one is only trouble
 _RACY_NS = 20_000_000  # coarse file clocks: a file this fresh may change again without a new mtime
 _STEPS_PER_CALLBACK = 100_000
@@ -37,7 +38,7 @@ class StoreMissingError(StoreError):
     """There is no such file, or it is not a regular file."""
 
     kind = "sqlite-missing"
-    remedy = "Give akm's data folder ($AKM_DATA_DIR, else ~/.local/share/akm), or its index.db or state.db."
+    remedy = _GIVE
 
 
 class StoreEmptyError(StoreError):
@@ -51,7 +52,7 @@ class NotAStoreError(StoreError):
     """The file is not a SQLite database."""
 
     kind = "sqlite-not-a-database"
-    remedy = "Give akm's data folder ($AKM_DATA_DIR, else ~/.local/share/akm), or its index.db or state.db."
+    remedy = _GIVE
 
 
 class StoreCorruptError(StoreError):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.problems import Problems
 from akm_harbor.trials.attempts import FILE
 from akm_harbor.trials.columns import TRIALS
@@ -12,7 +13,6 @@ from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.job import Job
 from akm_harbor.trials.result import Row, config_row, result_row
-from akm_harbor.trials.stamps import plain
 from akm_harbor.trials.trial import agent_of, own_status
 from akm_harbor.trials.values import as_dict, as_text
 

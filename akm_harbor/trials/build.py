@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.dataset import DatasetWriter, read_table, replace_dataset, table_files
 from akm_harbor.tables.layout import MANIFEST, STATE
 from akm_harbor.tables.parquet import parquet_file
@@ -27,7 +28,7 @@ from akm_harbor.trials.manifest import manifest
 from akm_harbor.trials.plan import Options, Plan
 from akm_harbor.trials.result import timeout_in_force
 from akm_harbor.trials.settle import settle
-from akm_harbor.trials.stamps import Stamp, plain
+from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.worker import ChunkRead
 
 _TRIAL_ROWS = 2048

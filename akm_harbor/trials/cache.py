@@ -13,8 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.layout import STATE
-from akm_harbor.trials.stamps import FOLDER, Stamp, plain
+from akm_harbor.trials.stamps import FOLDER, Stamp
 from akm_harbor.trials.unchanged import unchanged
 
 _VERSION = 2

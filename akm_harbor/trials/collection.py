@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from akm_harbor.errors import AkmHarborError, UsageError
+from akm_harbor.surrogates import plain
 from akm_harbor.trials import cache
-from akm_harbor.trials.stamps import plain
 
 ARM_BY: tuple[str, ...] = ("auto", "kwarg", "agent", "job", "submission", "model")
 type Progress = Callable[[int, int], None]

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.layout import MANIFEST
-from akm_harbor.trials.stamps import plain, stamp_of
+from akm_harbor.trials.stamps import stamp_of
 from akm_harbor.trials.values import InvalidJsonError, as_dict, parse_json
 
 _TRIAL_FOLDERS = frozenset({"agent", "verifier", "artifacts", "steps", "user-agent"})

@@ -4,8 +4,9 @@ import os
 import stat
 from typing import Any
 
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.redact import redact_text
-from akm_harbor.trials.stamps import FOLDER, Stamp, plain, stamp_of
+from akm_harbor.trials.stamps import FOLDER, Stamp, stamp_of
 from akm_harbor.trials.values import InvalidJsonError, parse_json
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from akm_harbor.surrogates import plain
 from akm_harbor.trials import attempts as attempts_file
 from akm_harbor.trials.discover import JobDir
 from akm_harbor.trials.files import TrialFiles
-from akm_harbor.trials.stamps import Stamp, plain
+from akm_harbor.trials.stamps import Stamp
 from akm_harbor.trials.values import as_dict, as_float, as_int, as_list, as_text
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import akm_harbor
+from akm_harbor.surrogates import plain
 from akm_harbor.tables.problems import PROBLEMS, Problems
 from akm_harbor.trials.columns import ALL
 from akm_harbor.trials.plan import Options, Plan
-from akm_harbor.trials.stamps import plain
 
 _VERSIONS = {
     "harbor": "harbor_version",

@@ -7,12 +7,12 @@ the working folder, or the shipped corpus: a foreign job must not choose what is
 
 import hashlib
 import os
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_toml
 from akm_harbor.trials.discover import Finding
 from akm_harbor.trials.stamps import FOLDER, Stamp, stamp_of
 from akm_harbor.trials.values import as_dict, as_float, as_text, to_json
@@ -119,8 +119,8 @@ class Tasks:
             info = os.stat(file)
             self.stamps.append((file, info.st_size, stamp_of(info.st_mtime_ns, self.now_ns)))
             with open(file, encoding="utf-8") as handle:
-                config = tomllib.loads(handle.read(_TOML_BYTES))
-        except (OSError, ValueError, RecursionError) as error:
+                config = parse_toml(handle.read(_TOML_BYTES))
+        except (OSError, ValueError) as error:
             self.findings.append(Finding(file, "invalid-task", str(error), "task left out of the tasks table"))
             return None
         meta = as_dict(config.get("metadata"))

@@ -21,7 +21,7 @@ from akm_harbor.trials.result import (
     seconds_between,
     task_path,
 )
-from akm_harbor.trials.values import as_float, micros
+from akm_harbor.trials.values import as_float, as_text, micros
 
 
 class _Timing(msgspec.Struct, gc=False):
@@ -219,11 +219,10 @@ def _setup(row: Row, c: _Config) -> bool:
     if kwargs and kwargs != b"{}":
         try:
             row["agent_kwargs_json"] = kwargs_json(kwargs)
-            arm = msgspec.json.decode(kwargs).get("arm") if b'"arm"' in kwargs else None
+            if b'"arm"' in kwargs:
+                row["_arm"] = as_text(msgspec.json.decode(kwargs).get("arm"), 200)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return False  # skipping them, the decoder looked at less: a number like 1e400, bytes that are no UTF-8
-        if arm is not None:
-            row["_arm"] = arm[:200] if isinstance(arm, str) and arm else None
     if agent.model_name:
         row["model_name"] = agent.model_name
     row["_agent_multiplier"] = row["timeout_multiplier"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from akm_harbor.json_toml import without_surrogates
+from akm_harbor.surrogates import without_surrogates
 from akm_harbor.tables.redact import REDACTED, redact_text, redact_value
 
 _STRING_OR_SCRUBBED = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.+-]*\[REDACTED\][\w.+-]*')

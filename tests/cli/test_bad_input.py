@@ -14,15 +14,15 @@ import pytest
 from akm_harbor.resources import sample_jobs
 from akm_harbor.trials import collect
 
+CODE = "from akm_harbor.cli import main; main()"
+CLI = [sys.executable, "-c", CODE]
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 DEVICES = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
 
 
 def run(*arguments: object, **more: object) -> "subprocess.CompletedProcess[str]":
-    code = "from akm_harbor.cli import main; main()"
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    return subprocess.run(command, text=True, check=False, env=env, **given)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run([*CLI, *map(str, arguments)], text=True, check=False, env=ENV, **given)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,9 @@ def test_an_empty_argument_is_no_folder(tmp_path: Path, words: list[str]) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a shell does")
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
 def test_with_a_stream_closed_the_work_is_done_all_the_same(tmp_path: Path, closed: str) -> None:
-    code = "import subprocess, sys; from akm_harbor.cli import main; main()"
-    command = f'"{sys.executable}" -c "{code}" collect "{sample_jobs()}" -o data --workers 2 {closed}'
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = f'"{sys.executable}" -c "{CODE}" collect "{sample_jobs()}" -o data --workers 2 {closed}'
     done = subprocess.run(
-        ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=env
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=ENV
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "data" / "manifest.json").is_file()
@@ -111,10 +109,9 @@ def test_with_a_stream_closed_the_work_is_done_all_the_same(tmp_path: Path, clos
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    code = f"import os; os.rmdir({str(gone)!r}); from akm_harbor.cli import main; main()"
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    code = f"import os; os.rmdir({str(gone)!r}); {CODE}"
     command = [sys.executable, "-c", code, "collect", str(sample_jobs()), "-o", "data"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=gone, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=gone, env=ENV)
     assert done.returncode == 1
     assert done.stderr.startswith("akm-harbor: ")
     assert "Traceback" not in done.stderr
@@ -154,33 +151,29 @@ def test_a_name_that_is_no_utf8_and_repaints_the_terminal_is_a_name_like_any_oth
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_who_ends_a_command_ends_its_workers(tmp_path: Path, number: int, code: int) -> None:
-    mark = f"AKM_HARBOR_TEST_MARK={tmp_path}"
     words = ["memory", "probe", "demo-locomo", "-b", "bm25", "-b", "grep", "-g", "turn", "--repeats", "400", "-j", "2"]
-    command = [sys.executable, "-c", "from akm_harbor.cli import main; main()", *words, "-o", str(tmp_path / "data")]
-    name, _, value = mark.partition("=")
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), name: value}
     process = subprocess.Popen(
-        command,
-        env=env,
+        [*CLI, *words, "-o", str(tmp_path / "data")],
+        env={**ENV, "AKM_HARBOR_TEST_MARK": str(tmp_path)},
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  (a background shell ignores it)
         process_group=0,
     )
-    wait_until(lambda: sum(map(works, marked(mark))) == 2)
+    wait_until(lambda: sum(map(works, marked(tmp_path))) == 2)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in said
-    wait_until(lambda: not marked(mark))
+    wait_until(lambda: not marked(tmp_path))
 
 
-def marked(mark: str) -> list[str]:
-    """Processes with a variable in their environment."""
-    found = []
+def marked(test: Path) -> list[str]:
+    """Processes that a test marked by a variable in their environment."""
+    mark, found = f"AKM_HARBOR_TEST_MARK={test}".encode(), []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if mark.encode() in (place / "environ").read_bytes():
+            if mark in (place / "environ").read_bytes():
                 found.append(place.name)
     return found
 

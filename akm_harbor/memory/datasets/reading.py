@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from akm_harbor.errors import AkmHarborError
-from akm_harbor.json_toml import without_surrogates
+from akm_harbor.surrogates import without_surrogates
 
 _CHUNK = 4 << 20
 _LARGEST_RECORD = 256 << 20

@@ -136,7 +136,8 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     verbs: list[str | None] = [None] * n
     queries: list[str | None] = [None] * n
     refs: list[list[str] | None] = [None] * n
-    for i in worth_a_look(t.tools, t.arguments, folder):
+    arguments = _arguments(t.arguments)
+    for i in worth_a_look(t.tools, arguments, folder):
         output = t.outputs[i] or errors[i]
         akm = akm_call(t.tools[i], _decoded(t.arguments[i]), output, [folder] if folder else ())
         if akm is not None:
@@ -149,7 +150,7 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     c["tool"] += t.tools
     c["status"] += statuses
     c["started_at"] += t.times
-    c["arguments_json"] += _arguments(t.arguments)
+    c["arguments_json"] += arguments
     c["output_chars"] += [None if text is None else len(text) for text in t.outputs]
     c["output_head"] += [None if text is None else text[:_KEPT] for text in t.outputs]
     c["error"] += [None if text is None else text[:_KEPT] for text in errors] if printed else errors
@@ -191,23 +192,23 @@ def _akm_columns(akm: AkmCall) -> tuple[str, str | None, list[str]]:
     return akm.verb, query, [ref[:500] for ref in akm.refs[:200]]
 
 
-def _decoded(arguments: bytes) -> Any:
+def _decoded(arguments: msgspec.Raw) -> Any:
     try:
-        return parse_json(arguments) if arguments else None
+        return parse_json(bytes(arguments))
     except InvalidJsonError:
         return None
 
 
-def _arguments(raws: list[bytes]) -> list[str | None]:
+def _arguments(raws: list[msgspec.Raw]) -> list[str | None]:
     """Arguments as compact JSON. Long ones are cut inside their strings first, so that names can be seen."""
     if not raws:
         return []
     between = b"," + _BETWEEN + b","
-    compact = msgspec.json.format(b"[" + between.join(raw or b"null" for raw in raws) + b"]", indent=-1)
+    compact = msgspec.json.format(b"[" + between.join(raws) + b"]", indent=-1)
     # Strings in there have not been decoded yet, so bytes that are no UTF-8 come to light only now.
     texts = compact[1:-1].decode(errors="replace").split(between.decode())
     return [
-        None if text == "null" else text if len(raw) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
+        None if text == "null" else text if len(text) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
         for raw, text in zip(raws, texts, strict=True)
     ]
 

@@ -55,8 +55,10 @@ class Captured:
 def read_captured(files: TrialFiles, agent: str) -> Captured:
     """Read everything captured below one agent folder (`agent`, or `steps/<name>/agent`)."""
     folder = f"{agent}/akm"
-    names, subfolders = files.listing(folder)
     got = Captured(folder)
+    if not {"akm", "opencode"} & {*files.listing(agent)[1]}:
+        return got  # as every trial of another's: nothing of it need be looked for
+    names, subfolders = files.listing(folder)
     got.capture = as_dict(files.read_json(f"{folder}/capture.json", "evidence read without it"))
     roles = {
         str(as_dict(item).get("role")): f"{folder}/{as_dict(item).get('path')}"

@@ -16,10 +16,13 @@ type _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What a column of whole numbers holds; beyond it the file is read leniently, and the value is null."""
 
 
+_NULL = msgspec.Raw(b"null")
+
+
 class _ToolCall(msgspec.Struct, gc=False):
     tool_call_id: str | None = None
     function_name: str | None = None
-    arguments: msgspec.Raw = msgspec.Raw()
+    arguments: msgspec.Raw = _NULL
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -52,6 +55,8 @@ class _Atif(msgspec.Struct, gc=False):
     steps: list[_Step] | None = None
 
 
+type _Content = str | list[Any] | None
+
 _typed = msgspec.json.Decoder(_Atif).decode
 
 
@@ -67,7 +72,7 @@ class Trajectory:
         step_ids: ATIF step ids.
         call_ids: the calls' ids.
         tools: tool names.
-        arguments: arguments as JSON bytes, empty when there are none.
+        arguments: arguments, as JSON, `null` when there are none.
         outputs: observed output text, None when there is none.
         times: the step's time, as written.
     """
@@ -79,7 +84,7 @@ class Trajectory:
     step_ids: list[int | None] = field(default_factory=list)
     call_ids: list[str | None] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
-    arguments: list[bytes] = field(default_factory=list)
+    arguments: list[msgspec.Raw] = field(default_factory=list)
     outputs: list[str | None] = field(default_factory=list)
     times: list[str | None] = field(default_factory=list)
 
@@ -111,31 +116,48 @@ def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
 
 
 def _take_calls(steps: list[_Step], into: Trajectory) -> None:
-    calls: list[_ToolCall] = []
-    step_of: list[_Step] = []
-    contents: list[str | list[Any] | None] = []
-    for step in steps:
-        own = step.tool_calls
-        if not own:
-            continue
-        results = (step.observation.results if step.observation is not None else None) or ()
-        if len(own) == len(results) == 1:  # as nearly always
-            call, result = own[0], results[0]
-            # An observation without ids belongs to the only call there is.
-            if result.source_call_id is None or result.source_call_id == call.tool_call_id:
-                calls.append(call)
-                step_of.append(step)
-                contents.append(result.content)
-                continue
-        calls += own
-        step_of += [step] * len(own)
-        contents += [next((r.content for r in results if r.source_call_id == call.tool_call_id), None) for call in own]
-    into.step_ids = [step.step_id for step in step_of]
-    into.times = [step.timestamp for step in step_of]
+    acting = [step for step in steps if step.tool_calls]
+    try:
+        calls, contents = _one_each(acting)
+    except (TypeError, ValueError, AttributeError):
+        calls, contents = _matched(acting)
+        acting = [step for step in acting for _ in step.tool_calls or ()]
+    into.step_ids = [step.step_id for step in acting]
+    into.times = [step.timestamp for step in acting]
     into.call_ids = [call.tool_call_id for call in calls]
     into.tools = [call.function_name or "unknown" for call in calls]
-    into.arguments = [bytes(call.arguments) for call in calls]
+    into.arguments = [call.arguments for call in calls]
     into.outputs = [text_of(content) if isinstance(content, list) else content for content in contents]
+
+
+def _one_each(steps: list[_Step]) -> tuple[list[_ToolCall], list[_Content]]:
+    """The calls and what they gave, where each step has one of each, as nearly always.
+
+    Raises:
+        TypeError, ValueError, AttributeError: some step has not.
+    """
+    calls = [call for step in steps for (call,) in (step.tool_calls,)]  # type: ignore[misc]
+    results = [result for step in steps for (result,) in (step.observation.results,)]  # type: ignore[union-attr,misc]
+    # An observation without ids belongs to the only call there is.
+    sources = [result.source_call_id for result in results]
+    ids = [call.tool_call_id for call in calls]
+    if sources != ids and any(s not in (None, i) for s, i in zip(sources, ids, strict=True)):
+        raise ValueError("an observation of another call")
+    return calls, [result.content for result in results]
+
+
+def _matched(steps: list[_Step]) -> tuple[list[_ToolCall], list[_Content]]:
+    """The calls and what they gave, found by the calls' ids."""
+    calls: list[_ToolCall] = []
+    contents: list[_Content] = []
+    for step in steps:
+        own = step.tool_calls or []
+        results = (step.observation.results if step.observation is not None else None) or ()
+        given = {result.source_call_id: result.content for result in reversed(results)}
+        only = len(own) == len(results) == 1 and None in given
+        calls += own
+        contents += [given.get(None if only else call.tool_call_id) for call in own]
+    return calls, contents
 
 
 def text_of(content: Any) -> str:
@@ -176,7 +198,7 @@ def _lenient_step(step: dict[str, Any]) -> _Step:
 
 def _raw(call: dict[str, Any]) -> msgspec.Raw:
     if "arguments" not in call:
-        return msgspec.Raw()
+        return _NULL
     try:
         return msgspec.Raw(msgspec.json.encode(call["arguments"]))
     except (msgspec.MsgspecError, OverflowError, RecursionError):

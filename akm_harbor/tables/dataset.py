@@ -39,7 +39,7 @@ class DatasetWriter:
             path = self._folder / table.name / "part-0.parquet"
             path.parent.mkdir()
             file = self._stack.enter_context(opened(path, "wb"))
-            writer = pq.ParquetWriter(file, table.schema(), compression="zstd", write_page_checksum=True)
+            writer = pq.ParquetWriter(file, table.schema(), write_page_checksum=True)
             self._writers[table.name] = self._stack.enter_context(writer)
         self._writers[table.name].write_table(rows.cast(table.schema()))
 

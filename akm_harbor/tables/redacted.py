@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,9 +40,15 @@ def redacted(
 
 def _cut(column: pa.ChunkedArray, limit: int) -> pa.ChunkedArray:
     """Every text's first characters: where all are ASCII those are bytes, four times as fast to cut."""
-    if pc.all(pc.string_is_ascii(column)).as_py() is False:
-        return pc.utf8_slice_codeunits(column, 0, limit)
-    return pc.binary_slice(column.cast(pa.binary()), 0, limit).cast(column.type)
+    if all(map(_ascii, column.chunks)):
+        return pc.binary_slice(column.cast(pa.binary()), 0, limit).cast(column.type)
+    return pc.utf8_slice_codeunits(column, 0, limit)
+
+
+def _ascii(texts: pa.Array) -> bool:
+    """Whether all its bytes are ASCII, in one pass over them; a slice is judged by the whole it is from."""
+    data = texts.buffers()[-1]
+    return data is None or data.size == 0 or bool(np.frombuffer(data, np.int8).min() >= 0)
 
 
 def _texts(column: pa.ChunkedArray, *, by_name: bool) -> pa.ChunkedArray:

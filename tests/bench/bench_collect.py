@@ -42,7 +42,11 @@ def collect(inputs: Path, dataset: Path, *more: str) -> tuple[float, float]:
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
         "print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
     )
-    done = subprocess.run([sys.executable, "-c", measure, *command], check=True, capture_output=True, text=True)
+    # As for a user, whose Python keeps what it has compiled, whatever is set here.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", measure, *command], check=True, capture_output=True, text=True, env=env
+    )
     seconds, peak = done.stdout.split()
     return float(seconds), float(peak)
 

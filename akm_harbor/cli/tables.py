@@ -15,7 +15,9 @@ _INTRO = """# Tables
 A dataset is a folder with one folder a table, `<dataset>/<table>/*.parquet`, and a `manifest.json` that says what it
 was made from. Every column is declared once, in the code; this page is made from the declarations with
 `akm-harbor tables`. All columns are nullable in the files; a **bold** one is always filled, else the `problems` table
-says why. Times are UTC, in microseconds. The schema version is in each file's metadata.
+says why. Times are UTC, in microseconds. The schema version is in each file's metadata. The manifest's `holds` tells
+how many columns and rows each table was written with: a table with fewer is refused, since what is absent would read
+as not known.
 
 Any reader of Parquet reads them, e.g. `duckdb -c "select arm, avg(reward) from 'data/trials/*.parquet' group by arm"`.
 """

@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from akm_harbor.surrogates import without_surrogates
+
 SCHEMA_VERSION_KEY = b"akm_harbor.schema_version"
 
 STRING = pa.string()
@@ -75,8 +77,7 @@ class Table:
             raise KeyError(f"{self.name} has no column {sorted(unknown)}")
         length = len(next(iter(columns.values()))) if columns else 0
         arrays = [
-            pa.array(columns[c.name], type=c.type) if c.name in columns else pa.nulls(length, c.type)
-            for c in self.columns
+            _array(columns[c.name], c.type) if c.name in columns else pa.nulls(length, c.type) for c in self.columns
         ]
         return pa.Table.from_arrays(arrays, schema=self.schema())
 
@@ -93,9 +94,7 @@ class Table:
             raise KeyError(f"{self.name} has no column {sorted(unknown)}")
         # Most rows lack most columns of a wide table: those that no row has need not be looked for.
         arrays = [
-            pa.array([row.get(c.name) for row in listed], type=c.type)
-            if c.name in present
-            else pa.nulls(len(listed), c.type)
+            _array([row.get(c.name) for row in listed], c.type) if c.name in present else pa.nulls(len(listed), c.type)
             for c in self.columns
         ]
         return pa.Table.from_arrays(arrays, schema=self.schema())
@@ -109,6 +108,13 @@ class Table:
             name = f"**`{c.name}`**" if c.required else f"`{c.name}`"
             lines.append(f"| {name} | {c.type} | {_cell(c.doc)} | {_cell(source)} |")
         return "\n".join(lines) + "\n"
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, type=kind)
+    except UnicodeEncodeError:  # a file's name that is no UTF-8, say
+        return pa.array(without_surrogates(list(values)), type=kind)
 
 
 def _cell(text: str) -> str:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.json_toml import parse_json
+from akm_harbor.surrogates import without_surrogates
 from akm_harbor.tables.atomic import recover, replaced_directory, write_file
 from akm_harbor.tables.columns import Table
 from akm_harbor.tables.layout import MANIFEST, STATE
@@ -19,6 +20,11 @@ from akm_harbor.tables.parquet import opened, parquet_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HOLDS = "holds"
+"""The manifest's key for how many columns and rows each table was written with."""
+
+_AGAIN = "Make the dataset again, from what it was made of (`akm-harbor collect` takes --fresh)."
 
 
 class DatasetWriter:
@@ -28,6 +34,7 @@ class DatasetWriter:
         self._folder = folder
         self._stack = stack
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._holds: dict[str, dict[str, int]] = {}
 
     def write(self, table: Table, rows: pa.Table) -> None:
         """Append rows to a table; call it once, or batch by batch to bound memory.
@@ -41,11 +48,14 @@ class DatasetWriter:
             file = self._stack.enter_context(opened(path, "wb"))
             writer = pq.ParquetWriter(file, table.schema(), write_page_checksum=True)
             self._writers[table.name] = self._stack.enter_context(writer)
+            self._holds[table.name] = {"columns": len(table.columns), "rows": 0}
+        self._holds[table.name]["rows"] += len(rows)
         self._writers[table.name].write_table(rows.cast(table.schema()))
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest: strict JSON (no NaN), sorted keys."""
-        text = json.dumps(manifest, indent=2, sort_keys=True, allow_nan=False, default=str)
+        """Write the manifest, after the tables: strict JSON (no NaN), sorted keys, and what each table holds."""
+        whole = {**manifest, HOLDS: self._holds}
+        text = json.dumps(without_surrogates(whole), indent=2, sort_keys=True, allow_nan=False, default=str)
         write_file(self._folder / MANIFEST, text + "\n")
 
     def write_extra(self, name: str, data: bytes) -> None:
@@ -116,9 +126,13 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
     Raises:
         AkmHarborError: not a dataset, or a table that cannot be read.
     """
-    open_dataset(dataset)
     name = table if isinstance(table, str) else table.name
+    manifest = read_manifest(dataset)
     files = table_files(dataset, name)
+    try:
+        _check_whole(files, name, manifest)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(dataset, name, error) from error
     if not files:
         if isinstance(table, Table):
             empty = table.from_columns({n: [] for n in table.names})
@@ -133,10 +147,33 @@ def read_table(dataset: Path, table: Table | str, columns: Sequence[str] | None 
         else:
             whole = pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowException, OSError) as error:
-        raise AkmHarborError(
-            f"table {name!r} cannot be read ({error})", path=dataset, hint="Collect the jobs again, with --fresh."
-        ) from error
+        raise _unreadable(dataset, name, error) from error
     return whole.select(list(columns)) if columns is not None else whole
+
+
+def _unreadable(dataset: Path, name: str, error: Exception) -> AkmHarborError:
+    return AkmHarborError(f"table {name!r} cannot be read ({error})", path=dataset, hint=_AGAIN)
+
+
+def _check_whole(files: Sequence[Path], name: str, manifest: Mapping[str, Any]) -> None:
+    """Nothing is missing of what was written: absent columns and rows would otherwise read as "not known".
+
+    Raises:
+        pyarrow.ArrowInvalid: there is less than the manifest says, or a file is no Parquet.
+    """
+    holds = manifest.get(HOLDS)
+    written = holds.get(name) if isinstance(holds, dict) else None
+    if not isinstance(written, dict):
+        return
+    rows, columns = 0, set()
+    for file in files:
+        with parquet_file(file) as part:
+            rows += part.metadata.num_rows
+            columns |= set(part.schema_arrow.names)
+    for what, there in (("rows", rows), ("columns", len(columns))):
+        said = written.get(what)
+        if isinstance(said, int) and there < said:
+            raise pa.ArrowInvalid(f"it holds {there} of the {said} {what} that {MANIFEST} tells of")
 
 
 def table_files(dataset: Path, name: str) -> list[Path]:

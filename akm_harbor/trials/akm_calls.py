@@ -41,17 +41,23 @@ class AkmCall:
     answered: bool | None
 
 
-def worth_a_look(tools: list[str], arguments: list[str | None], folder: str | None = None) -> list[int]:
-    """Which of many calls may have to do with akm, told from their arguments' JSON."""
-    every = "\0".join(filter(None, arguments))
-    # None of them, on most control arms.
+def worth_a_look(tools: list[str], arguments: list[str], every: str, folder: str | None = None) -> list[int]:
+    """Which of many calls may have to do with akm.
+
+    Args:
+        tools: the calls' tools.
+        arguments: their arguments as JSON, whole.
+        every: all arguments in one text.
+        folder: where the trial's bundle lay.
+    """
+    # No mark in any of them, on most control arms.
     marks = [mark for mark in ("akm", "AKM", *([folder] if folder else ())) if mark in every]
     if not marks and not any(tool.startswith("akm_") for tool in set(tools)):
         return []
     return [
         i
         for i, (tool, text) in enumerate(zip(tools, arguments, strict=True))
-        if tool.startswith("akm_") or (text and any(mark in text for mark in marks))
+        if tool.startswith("akm_") or any(mark in text for mark in marks)
     ]
 
 

@@ -136,8 +136,8 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     verbs: list[str | None] = [None] * n
     queries: list[str | None] = [None] * n
     refs: list[list[str] | None] = [None] * n
-    arguments = _arguments(t.arguments)
-    for i in worth_a_look(t.tools, arguments, folder):
+    every, arguments = _compact(t.arguments)
+    for i in worth_a_look(t.tools, arguments, every, folder):
         output = t.outputs[i] or errors[i]
         akm = akm_call(t.tools[i], _decoded(t.arguments[i]), output, [folder] if folder else ())
         if akm is not None:
@@ -150,7 +150,11 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     c["tool"] += t.tools
     c["status"] += statuses
     c["started_at"] += t.times
-    c["arguments_json"] += arguments
+    c["arguments_json"] += [
+        # Long ones are cut inside their strings, so that names can be seen.
+        None if text == "null" else text if len(text) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
+        for text, raw in zip(arguments, t.arguments, strict=True)
+    ]
     c["output_chars"] += [None if text is None else len(text) for text in t.outputs]
     c["output_head"] += [None if text is None else text[:_KEPT] for text in t.outputs]
     c["error"] += [None if text is None else text[:_KEPT] for text in errors] if printed else errors
@@ -199,18 +203,15 @@ def _decoded(arguments: msgspec.Raw) -> Any:
         return None
 
 
-def _arguments(raws: list[msgspec.Raw]) -> list[str | None]:
-    """Arguments as compact JSON. Long ones are cut inside their strings first, so that names can be seen."""
+def _compact(raws: list[msgspec.Raw]) -> tuple[str, list[str]]:
+    """Arguments as compact JSON: all in one text, and one by one."""
     if not raws:
-        return []
+        return "", []
     between = b"," + _BETWEEN + b","
     compact = msgspec.json.format(b"[" + between.join(raws) + b"]", indent=-1)
     # Strings in there have not been decoded yet, so bytes that are no UTF-8 come to light only now.
-    texts = compact[1:-1].decode(errors="replace").split(between.decode())
-    return [
-        None if text == "null" else text if len(text) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
-        for raw, text in zip(raws, texts, strict=True)
-    ]
+    every = compact[1:-1].decode(errors="replace")
+    return every, every.split(between.decode())
 
 
 def _stream(files: TrialFiles, rel: str, reading: Reading) -> Stream | None:

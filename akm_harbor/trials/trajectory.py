@@ -109,8 +109,9 @@ def parse_trajectory(data: bytes) -> Trajectory:
 def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
     prompts = [m.prompt_tokens for m in metrics if m.prompt_tokens is not None]
     into.first_prompt_tokens = as_int(next((n // 1 for n in prompts if n > 0), None))
+    # Lists rather than generators: there is a row for every step of a study.
     prompt = sum(prompts)
-    cached, completion = sum(m.cached_tokens or 0 for m in metrics), sum(m.completion_tokens or 0 for m in metrics)
+    cached, completion = sum([m.cached_tokens or 0 for m in metrics]), sum([m.completion_tokens or 0 for m in metrics])
     if prompts and (prompt or cached or completion) and max(prompt, cached, completion) < 2**63:
         into.tokens = (int(prompt), int(cached), int(completion))
 

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from akm_harbor.errors import AkmHarborError
 from akm_harbor.tables import open_dataset, read_frame, read_manifest, read_table, replace_dataset
-from akm_harbor.tables.columns import FLOAT, INT, STRING, TIME, Column, Table
+from akm_harbor.tables.columns import FLOAT, INT, STRING, STRINGS, TIME, Column, Table
 from akm_harbor.tables.problems import PROBLEMS, Problems
 
 NOTES = Table("notes", "one note", (Column("id", INT, "n"), Column("score", FLOAT, "s"), Column("at", TIME, "t")))
@@ -28,7 +29,7 @@ def test_round_trip(tmp_path: Path) -> None:
     path = write(tmp_path / "deep" / "down" / "data", 1, 2)
     assert read_table(path, NOTES)["id"].to_pylist() == [1, 2]
     assert read_table(path, "notes", ["id"]).column_names == ["id"]
-    assert read_manifest(path) == {"ids": [1, 2]}
+    assert read_manifest(path) == {"ids": [1, 2], "holds": {"notes": {"columns": 3, "rows": 2}}}
     frame = read_frame(path, "notes")
     assert isinstance(frame["at"].dtype, pd.ArrowDtype)
     assert frame["score"].isna().all()
@@ -182,3 +183,33 @@ def test_a_table_without_a_column_it_cannot_do_without_is_refused(tmp_path: Path
     pq.write_table(pq.read_table(part).drop_columns([required]), part)
     with pytest.raises(AkmHarborError, match=f"it lacks {required}"):
         read_table(tmp_path / "data", SURE)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda part: pq.write_table(pq.read_table(part).drop_columns(["score"]), part), "2 of the 3 columns"),
+        (lambda part: pq.write_table(pq.read_table(part).slice(1), part), "1 of the 2 rows"),
+        (lambda part: part.unlink(), "0 of the 2 rows"),
+    ],
+    ids=["column", "row", "file"],
+)
+def test_a_table_of_which_a_piece_is_gone_is_refused(tmp_path: Path, damage: Callable[[Path], None], said: str) -> None:
+    path = write(tmp_path / "data", 1, 2)
+    damage(path / NOTES.name / "part-0.parquet")
+    with pytest.raises(AkmHarborError, match=said):
+        read_table(path, NOTES)
+
+
+def test_names_that_are_no_utf8_are_kept_as_far_as_they_can_be(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    kinds = Table("kinds", "one kind", (Column("name", STRING, "n"), Column("all", STRINGS, "a")))
+    with replace_dataset(tmp_path / "data") as writer:
+        writer.write(kinds, kinds.from_rows([{"name": name, "all": [name, "b"]}]))
+        writer.write(kinds, kinds.from_columns({"name": [name]}))
+        writer.write_manifest({"source": name})
+    assert read_table(tmp_path / "data", kinds).to_pylist() == [
+        {"name": "caf\ufffd", "all": ["caf\ufffd", "b"]},
+        {"name": "caf\ufffd", "all": None},
+    ]
+    assert read_manifest(tmp_path / "data")["source"] == "caf\ufffd"

@@ -371,6 +371,17 @@ def test_arguments_are_kept_whatever_they_are_made_of(jobs: Jobs, said: bytes, k
     assert [call["arguments_json"] for call in rows_of(evidence.read(), "tool_calls")] == [kept, None]
 
 
+def test_a_command_line_of_akm_at_the_end_of_a_long_script_is_seen(jobs: Jobs) -> None:
+    evidence = Evidence(jobs)
+    script = "# " + "notes " * 3000 + "\nakm search 'how to deploy' --json"
+    call = {"function_name": "bash", "arguments": {"command": script}}
+    (evidence.trial / "agent" / "trajectory.json").write_text(
+        json.dumps({"steps": [{"step_id": 1, "source": "agent", "tool_calls": [call]}]})
+    )
+    (row,) = rows_of(evidence.read(), "tool_calls")
+    assert (row["akm_verb"], row["akm_query"], len(row["arguments_json"]) <= 8000) == ("search", "how to deploy", True)
+
+
 def test_steps_of_a_multi_step_trial_are_read_in_order(jobs: Jobs) -> None:
     trial = jobs.trial()
     for i, name in enumerate(("01-first", "02-second")):

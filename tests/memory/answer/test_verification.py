@@ -29,10 +29,13 @@ def results(scripted, stores, tmp_path):
 
 
 def alter(result, table, change):
-    """Change a table of a result as somebody with a Parquet library would."""
+    """Change a table of a result as somebody with a Parquet library would, and what the manifest tells of it."""
     path = result / table.name / "part-0.parquet"
-    frame = pq.read_table(path).to_pandas()
-    pq.write_table(pa.Table.from_pandas(change(frame), schema=table.schema(), preserve_index=False), path)
+    frame = change(pq.read_table(path).to_pandas())
+    pq.write_table(pa.Table.from_pandas(frame, schema=table.schema(), preserve_index=False), path)
+    manifest = json.loads((result / "manifest.json").read_text())
+    manifest["holds"][table.name]["rows"] = len(frame)
+    (result / "manifest.json").write_text(json.dumps(manifest))
     return [str(finding) for finding in verify(read_study(result))]
 
 

@@ -1,4 +1,4 @@
-"""JSON and TOML from a stranger: nesting that no reader's stack holds is a syntax error like any other."""
+"""JSON and TOML from a stranger: what no reader holds (nesting, digits) is a syntax error like any other."""
 
 import json
 import tomllib
@@ -13,12 +13,17 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         options: as for `json.loads`.
 
     Raises:
-        json.JSONDecodeError: not JSON, or nested too deeply.
+        json.JSONDecodeError: not JSON, nested too deeply, or a number of thousands of digits.
+        UnicodeDecodeError: bytes that are no text.
     """
     try:
         return json.loads(text, **options)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
     except RecursionError:
         raise json.JSONDecodeError("nested too deeply", "", 0) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise json.JSONDecodeError(str(error).partition(";")[0], "", 0) from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -41,16 +41,16 @@ class AkmCall:
     answered: bool | None
 
 
-def worth_a_look(tools: list[str], arguments: list[str], every: str, folder: str | None = None) -> list[int]:
+def worth_a_look(tools: list[str], arguments: list[str], folder: str | None = None) -> list[int]:
     """Which of many calls may have to do with akm.
 
     Args:
         tools: the calls' tools.
         arguments: their arguments as JSON, whole.
-        every: all arguments in one text.
         folder: where the trial's bundle lay.
     """
     # No mark in any of them, on most control arms.
+    every = "\n".join(arguments)
     marks = [mark for mark in ("akm", "AKM", *([folder] if folder else ())) if mark in every]
     if not marks and not any(tool.startswith("akm_") for tool in set(tools)):
         return []

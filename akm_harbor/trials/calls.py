@@ -1,7 +1,7 @@
 """The tool calls of a trial, from its trajectory joined with the printed stream, column by column."""
 
+import json
 from dataclasses import dataclass, field
-from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -11,16 +11,16 @@ from akm_harbor.trials.akm_calls import AkmCall, akm_call, worth_a_look
 from akm_harbor.trials.files import TrialFiles
 from akm_harbor.trials.opencode import Stream, StreamCall, parse_stream
 from akm_harbor.trials.trajectory import Trajectory, parse_trajectory
-from akm_harbor.trials.values import InvalidJsonError, parse_json, to_json
+from akm_harbor.trials.values import InvalidJsonError, to_json
 
 ARGUMENT_CHARS = 8000
 HEAD_CHARS = 500
 QUERY_CHARS = 2000
 
+_encode = msgspec.json.Encoder().encode
+
 type Columns = dict[str, list[Any]]
 
-_BETWEEN = msgspec.json.encode(token_hex(16))
-"""Stands between values that are formatted in one go; a trial that could hold it cannot be written."""
 _KEPT = HEAD_CHARS + MARGIN
 """Secrets are taken out of whole columns later; until then a text is a little longer than its cut."""
 
@@ -136,10 +136,10 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     verbs: list[str | None] = [None] * n
     queries: list[str | None] = [None] * n
     refs: list[list[str] | None] = [None] * n
-    every, arguments = _compact(t.arguments)
-    for i in worth_a_look(t.tools, arguments, every, folder):
+    arguments = [_compact(value) for value in t.arguments]
+    for i in worth_a_look(t.tools, arguments, folder):
         output = t.outputs[i] or errors[i]
-        akm = akm_call(t.tools[i], _decoded(t.arguments[i]), output, [folder] if folder else ())
+        akm = akm_call(t.tools[i], t.arguments[i], output, [folder] if folder else ())
         if akm is not None:
             verbs[i], queries[i], refs[i] = _akm_columns(akm)
             calls.akm.append(AkmUse(t.tools[i], statuses[i], errors[i], akm))
@@ -152,8 +152,8 @@ def _add_trajectory(t: Trajectory, stream: Stream | None, folder: str | None, ca
     c["started_at"] += t.times
     c["arguments_json"] += [
         # Long ones are cut inside their strings, so that names can be seen.
-        None if text == "null" else text if len(text) <= ARGUMENT_CHARS else to_json(_decoded(raw), ARGUMENT_CHARS)
-        for text, raw in zip(arguments, t.arguments, strict=True)
+        None if text == "null" else text if len(text) <= ARGUMENT_CHARS else to_json(value, ARGUMENT_CHARS)
+        for text, value in zip(arguments, t.arguments, strict=True)
     ]
     c["output_chars"] += [None if text is None else len(text) for text in t.outputs]
     c["output_head"] += [None if text is None else text[:_KEPT] for text in t.outputs]
@@ -196,22 +196,16 @@ def _akm_columns(akm: AkmCall) -> tuple[str, str | None, list[str]]:
     return akm.verb, query, [ref[:500] for ref in akm.refs[:200]]
 
 
-def _decoded(arguments: msgspec.Raw) -> Any:
+def _compact(value: Any) -> str:
+    """Arguments as compact JSON."""
     try:
-        return parse_json(bytes(arguments))
-    except InvalidJsonError:
-        return None
-
-
-def _compact(raws: list[msgspec.Raw]) -> tuple[str, list[str]]:
-    """Arguments as compact JSON: all in one text, and one by one."""
-    if not raws:
-        return "", []
-    between = b"," + _BETWEEN + b","
-    compact = msgspec.json.format(b"[" + between.join(raws) + b"]", indent=-1)
-    # Strings in there have not been decoded yet, so bytes that are no UTF-8 come to light only now.
-    every = compact[1:-1].decode(errors="replace")
-    return every, every.split(between.decode())
+        return _encode(value).decode()
+    except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, RecursionError):
+        pass  # numbers beyond 64 bits, or nested too deeply
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return '"[arguments that are no JSON]"'
 
 
 def _stream(files: TrialFiles, rel: str, reading: Reading) -> Stream | None:

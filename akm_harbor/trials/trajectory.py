@@ -1,63 +1,17 @@
 """ATIF trajectories (v1.0 to v1.8): the tool calls, read once and fast.
 
-Only the fields the tables need are decoded, straight into parallel lists: a study has hundreds
-of thousands of calls. Steps that a resumed or summarised session copied from an earlier one
-(`is_copied_context`) happened already and are not counted again.
+A study has gigabytes of them. Only what the tables need is made into Python values, straight into
+parallel lists; of a doubled key the first counts. Steps that a resumed or summarised session copied
+from an earlier one (`is_copied_context`) happened already and are not counted again.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
+from fastsimdjson import Array, Object, parse
 
 from akm_harbor.trials.values import InvalidJsonError, as_dict, as_float, as_int, as_list, parse_json
-
-type _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""What a column of whole numbers holds; beyond it the file is read leniently, and the value is null."""
-
-
-_NULL = msgspec.Raw(b"null")
-
-
-class _ToolCall(msgspec.Struct, gc=False):
-    tool_call_id: str | None = None
-    function_name: str | None = None
-    arguments: msgspec.Raw = _NULL
-
-
-class _Result(msgspec.Struct, gc=False):
-    source_call_id: str | None = None
-    content: str | list[Any] | None = None
-
-
-class _Observation(msgspec.Struct, gc=False):
-    results: list[_Result] | None = None
-
-
-class _Metrics(msgspec.Struct, gc=False):
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    cached_tokens: float | None = None
-
-
-class _Step(msgspec.Struct, gc=False):
-    step_id: _Int64 | None = None
-    timestamp: str | None = None
-    source: str | None = None
-    tool_calls: list[_ToolCall] | None = None
-    observation: _Observation | None = None
-    metrics: _Metrics | None = None
-    is_copied_context: bool | None = None
-
-
-class _Atif(msgspec.Struct, gc=False):
-    schema_version: str | None = None
-    steps: list[_Step] | None = None
-
-
-type _Content = str | list[Any] | None
-
-_typed = msgspec.json.Decoder(_Atif).decode
 
 
 @dataclass(slots=True)
@@ -72,7 +26,7 @@ class Trajectory:
         step_ids: ATIF step ids.
         call_ids: the calls' ids.
         tools: tool names.
-        arguments: arguments, as JSON, `null` when there are none.
+        arguments: arguments, any JSON value, None when there are none.
         outputs: observed output text, None when there is none.
         times: the step's time, as written.
     """
@@ -84,88 +38,104 @@ class Trajectory:
     step_ids: list[int | None] = field(default_factory=list)
     call_ids: list[str | None] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
-    arguments: list[msgspec.Raw] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
     outputs: list[str | None] = field(default_factory=list)
     times: list[str | None] = field(default_factory=list)
 
 
 def parse_trajectory(data: bytes) -> Trajectory:
-    """Read a trajectory.
+    """Read a trajectory. A field of another type than ATIF's costs only itself.
 
     Raises:
         InvalidJsonError: not JSON, or not a trajectory.
     """
     try:
-        atif = _typed(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        atif = _leniently(parse_json(data))
-    steps = [step for step in atif.steps or () if step.source == "agent" and not step.is_copied_context]
-    result = Trajectory(atif.schema_version, len(steps))
-    _take_metrics([step.metrics for step in steps if step.metrics is not None], result)
-    _take_calls(steps, result)
-    return result
+        document = parse(data)
+        if isinstance(document, Object):
+            return _read(document)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        pass  # what is wrong is told, or let through, by those who read it slowly
+    return _read(_straightened(parse_json(data)))
 
 
-def _take_metrics(metrics: list[_Metrics], into: Trajectory) -> None:
-    prompts = [m.prompt_tokens for m in metrics if m.prompt_tokens is not None]
-    into.first_prompt_tokens = as_int(next((n // 1 for n in prompts if n > 0), None))
-    # Lists rather than generators: there is a row for every step of a study.
-    prompt = sum(prompts)
-    cached, completion = sum([m.cached_tokens or 0 for m in metrics]), sum([m.completion_tokens or 0 for m in metrics])
-    if prompts and (prompt or cached or completion) and max(prompt, cached, completion) < 2**63:
-        into.tokens = (int(prompt), int(cached), int(completion))
-
-
-def _take_calls(steps: list[_Step], into: Trajectory) -> None:
-    acting = [step for step in steps if step.tool_calls]
-    try:
-        calls, contents = _one_each(acting)
-    except (TypeError, ValueError, AttributeError):
-        calls, contents = _matched(acting)
-        acting = [step for step in acting for _ in step.tool_calls or ()]
-    into.step_ids = [step.step_id for step in acting]
-    into.times = [step.timestamp for step in acting]
-    into.call_ids = [call.tool_call_id for call in calls]
-    into.tools = [call.function_name or "unknown" for call in calls]
-    into.arguments = [call.arguments for call in calls]
-    into.outputs = [text_of(content) if isinstance(content, list) else content for content in contents]
-
-
-def _one_each(steps: list[_Step]) -> tuple[list[_ToolCall], list[_Content]]:
-    """The calls and what they gave, where each step has one of each, as nearly always.
+def _read(trajectory: Mapping[str, Any]) -> Trajectory:
+    """Read what has the structure of a trajectory.
 
     Raises:
-        TypeError, ValueError, AttributeError: some step has not.
+        TypeError, ValueError, AttributeError: it has not.
     """
-    calls = [call for step in steps for (call,) in (step.tool_calls,)]  # type: ignore[misc]
-    results = [result for step in steps for (result,) in (step.observation.results,)]  # type: ignore[union-attr,misc]
-    # An observation without ids belongs to the only call there is.
-    sources = [result.source_call_id for result in results]
-    ids = [call.tool_call_id for call in calls]
-    if sources != ids and any(s not in (None, i) for s, i in zip(sources, ids, strict=True)):
-        raise ValueError("an observation of another call")
-    return calls, [result.content for result in results]
+    n_steps = 0
+    prompts, cached, completions = [], [], []
+    step_ids, call_ids, tools, arguments, outputs, times = [], [], [], [], [], []
+    for step in trajectory.get("steps") or ():
+        get = step.get
+        if get("source") != "agent" or get("is_copied_context") is True:
+            continue
+        n_steps += 1
+        if metrics := get("metrics"):
+            prompts.append(metrics.get("prompt_tokens"))
+            cached.append(metrics.get("cached_tokens"))
+            completions.append(metrics.get("completion_tokens"))
+        if not (calls := get("tool_calls")):
+            continue
+        observation = get("observation")
+        results = (observation.get("results") if observation else None) or ()
+        if len(calls) == 1 == len(results):  # as nearly always
+            (call,), (result,) = calls, results
+            given, source = call.get("tool_call_id"), result.get("source_call_id")
+            # An observation without an id belongs to the only call there is.
+            outputs.append(result.get("content") if source is None or source == given else None)
+        else:
+            contents = {
+                _text(result.get("source_call_id")): result.get("content") for result in reversed(list(results))
+            }
+            outputs += [contents.get(_text(call.get("tool_call_id"))) for call in calls]
+        number, time = get("step_id"), get("timestamp")
+        for call in calls:
+            step_ids.append(number)
+            times.append(time)
+            call_ids.append(call.get("tool_call_id"))
+            tools.append(call.get("function_name"))
+            arguments.append(call.get("arguments"))
+    first, tokens = _sums(_numbers(prompts), _numbers(cached), _numbers(completions))
+    return Trajectory(
+        _text(trajectory.get("schema_version")),
+        n_steps,
+        first,
+        tokens,
+        [as_int(number) for number in step_ids],
+        [_text(call_id) for call_id in call_ids],
+        [_text(tool) or "unknown" for tool in tools],
+        [_value(given) for given in arguments],
+        [text_of(content) for content in outputs],
+        [_text(time) for time in times],
+    )
 
 
-def _matched(steps: list[_Step]) -> tuple[list[_ToolCall], list[_Content]]:
-    """The calls and what they gave, found by the calls' ids."""
-    calls: list[_ToolCall] = []
-    contents: list[_Content] = []
-    for step in steps:
-        own = step.tool_calls or []
-        results = (step.observation.results if step.observation is not None else None) or ()
-        given = {result.source_call_id: result.content for result in reversed(results)}
-        only = len(own) == len(results) == 1 and None in given
-        calls += own
-        contents += [given.get(None if only else call.tool_call_id) for call in own]
-    return calls, contents
+type _Numbers = list[int] | list[float]
 
 
-def text_of(content: Any) -> str:
-    """The text of an observation: a string, or the text parts of a list."""
+def _numbers(values: list[Any]) -> _Numbers:
+    if set(map(type, values)) == {int}:  # the only kind there should be
+        return values
+    return [number for value in values if (number := as_float(value)) is not None]
+
+
+def _sums(prompts: _Numbers, cached: _Numbers, completions: _Numbers) -> tuple[int | None, tuple[int, int, int] | None]:
+    """Prompt tokens of the first step that has some, and the sums of all steps."""
+    first = as_int(next((n // 1 for n in prompts if n > 0), None))
+    a, b, c = (as_int(sum(numbers) // 1) for numbers in (prompts, cached, completions))
+    known = bool(prompts) and a is not None and b is not None and c is not None and (a or b or c)
+    return first, (a, b, c) if known else None  # type: ignore[return-value]
+
+
+def text_of(content: Any) -> str | None:
+    """The text of an observation: a string, or the text parts of a list; None for anything else."""
     if isinstance(content, str):
         return content
-    parts = [as_dict(part).get("text") for part in as_list(content)]
+    if not isinstance(content, Sequence):
+        return None
+    parts = [part.get("text") for part in content if isinstance(part, Mapping)]
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
@@ -173,34 +143,34 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _leniently(value: Any) -> _Atif:
-    """The same structure from a file whose field types are off: what fits is kept."""
+def _value(view: Any) -> Any:
+    """What a view shows, whole."""
+    if isinstance(view, Object):
+        return view.as_dict()
+    return view.as_list() if isinstance(view, Array) else view
+
+
+def _straightened(value: Any) -> dict[str, Any]:
+    """The same trajectory where every container is of its kind: what is not is left out.
+
+    Raises:
+        InvalidJsonError: not a trajectory.
+    """
     if not isinstance(value, dict):
         raise InvalidJsonError("not-a-trajectory", f"a JSON {type(value).__name__}, not a trajectory object")
-    return _Atif(
-        _text(value.get("schema_version")), [_lenient_step(as_dict(raw)) for raw in as_list(value.get("steps"))]
-    )
+    steps = [as_dict(step) for step in as_list(value.get("steps"))]
+    return value | {
+        "steps": [
+            step
+            | {
+                "metrics": as_dict(step.get("metrics")),
+                "tool_calls": _objects(step.get("tool_calls")),
+                "observation": {"results": _objects(as_dict(step.get("observation")).get("results"))},
+            }
+            for step in steps
+        ]
+    }
 
 
-def _lenient_step(step: dict[str, Any]) -> _Step:
-    calls = [as_dict(c) for c in as_list(step.get("tool_calls"))]
-    results = [as_dict(r) for r in as_list(as_dict(step.get("observation")).get("results"))]
-    metrics = as_dict(step.get("metrics"))
-    return _Step(
-        as_int(step.get("step_id")),
-        _text(step.get("timestamp")),
-        _text(step.get("source")),
-        [_ToolCall(_text(c.get("tool_call_id")), _text(c.get("function_name")), _raw(c)) for c in calls],
-        _Observation([_Result(_text(r.get("source_call_id")), text_of(r.get("content"))) for r in results]),
-        _Metrics(*(as_float(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
-        step.get("is_copied_context") is True,
-    )
-
-
-def _raw(call: dict[str, Any]) -> msgspec.Raw:
-    if "arguments" not in call:
-        return _NULL
-    try:
-        return msgspec.Raw(msgspec.json.encode(call["arguments"]))
-    except (msgspec.MsgspecError, OverflowError, RecursionError):
-        return msgspec.Raw(b'"[arguments that are no JSON]"')
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return [as_dict(value) for value in as_list(values)]

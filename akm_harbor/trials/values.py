@@ -47,7 +47,7 @@ def _parse_slowly(data: bytes) -> Any:
         raise InvalidJsonError("empty-file", "the file is empty")
     text = data.decode("utf-8-sig", "replace")
     try:
-        return without_surrogates(json.loads(text))
+        return without_surrogates(json.loads(text, parse_int=_whole))
     except RecursionError:
         raise InvalidJsonError("invalid-json", "nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -56,10 +56,15 @@ def _parse_slowly(data: bytes) -> Any:
         raise InvalidJsonError("invalid-json", detail)
     quoted = _STRING_OR_SCRUBBED.sub(lambda m: m[0] if m[0][0] == '"' else f'"{REDACTED}"', text)
     try:
-        repaired = without_surrogates(json.loads(quoted))
+        repaired = without_surrogates(json.loads(quoted, parse_int=_whole))
     except (json.JSONDecodeError, RecursionError):
         raise InvalidJsonError("invalid-json", detail) from None
     raise InvalidJsonError("redacted-json", f"{detail} (a secret scrubber replaced a bare value)", repaired)
+
+
+def _whole(digits: str) -> float:
+    """A whole number; Python refuses thousands of digits, and no column could hold them."""
+    return int(digits) if len(digits) < 1000 else float(digits)
 
 
 def as_dict(value: Any) -> dict[str, Any]:

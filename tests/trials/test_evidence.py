@@ -358,11 +358,22 @@ def test_a_model_that_the_config_does_not_name_is_not_guessed_from_the_steps(job
         (b'{"a": [1,  2]}', '{"a":[1,2]}'),
         (b'"x\xff\xfe"', '"x\ufffd\ufffd"'),
         (b'"\\ud800"', '"\ufffd"'),
-        (b'{"k": 1e999}', '{"k":1e999}'),
+        (b'{"k": 1e999}', '{"k":null}'),
+        (b'{"k": %d}' % 2**70, f'{{"k":{2**70}}}'),
+        (b'{"k": %b}' % (b"9" * 5000), '{"k":null}'),
         (b"null", None),
         (b"[" + b"1," * 9000 + b'"\xff"]', "[" + "1," * 3999 + "…"),
     ],
-    ids=["usual", "no-utf8", "lone-surrogate", "out-of-range", "null", "long"],
+    ids=[
+        "usual",
+        "no-utf8",
+        "lone-surrogate",
+        "out-of-range",
+        "more-than-64-bits",
+        "thousands-of-digits",
+        "null",
+        "long",
+    ],
 )
 def test_arguments_are_kept_whatever_they_are_made_of(jobs: Jobs, said: bytes, kept: str | None) -> None:
     evidence = Evidence(jobs)

@@ -152,6 +152,8 @@ class _Window:
                 ) from error
             except RecursionError as error:
                 raise InvalidJsonError(f"record {record} is nested too deeply", path=self._path) from error
+            except ValueError as error:  # a number of thousands of digits
+                raise InvalidJsonError(f"record {record}: {error}", path=self._path) from error
             if not isinstance(value, dict):
                 raise WrongSchemaError(
                     f"record {record} is {type(value).__name__}, an object was expected", path=self._path
@@ -257,5 +259,5 @@ def read_json(path: Path) -> Any:
         if error.pos >= len(error.doc) - 1 or error.msg.startswith("Unterminated string"):
             raise TruncatedError(f"ends too early ({error.msg})", path=path, hint="Fetch the file again.") from error
         raise InvalidJsonError(f"{error.msg} at line {error.lineno}", path=path) from error
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no text, too deep, or a number of thousands of digits
         raise InvalidJsonError(str(error), path=path) from error

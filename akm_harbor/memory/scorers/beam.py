@@ -16,6 +16,7 @@ from typing import Any
 from scipy.stats import kendalltau
 
 from akm_harbor.errors import AkmHarborError
+from akm_harbor.json_toml import parse_json
 
 UPSTREAM, PAPER = "beam-upstream/b2a3ee8b", "beam-paper/1"
 EVENT_ORDERING = "event_ordering"
@@ -54,10 +55,10 @@ def parse_reply(reply: str) -> Any:
         if candidate is None:
             continue
         try:
-            return json.loads(candidate)
+            return parse_json(candidate)
         except json.JSONDecodeError:
             continue
-    return json.loads(_repair(reply.strip()))
+    return parse_json(_repair(reply.strip()))
 
 
 def _first(text: str) -> str | None:
@@ -81,7 +82,10 @@ def reply_score(reply: str) -> Any:
     Raises:
         JudgeReplyError: the reply holds none.
     """
-    parsed = parse_reply(reply)
+    try:
+        parsed = parse_reply(reply)
+    except json.JSONDecodeError as error:
+        raise JudgeReplyError(f"the judge's reply cannot be read ({error}): {reply[:80]!r}") from None
     if not isinstance(parsed, dict) or "score" not in parsed:
         raise JudgeReplyError(f"no score in the judge's reply: {reply[:80]!r}")
     return parsed["score"]
@@ -103,9 +107,12 @@ def nugget_mean(scores: Sequence[Any], ability: str, scorer: str) -> float:
     try:
         if scorer == UPSTREAM and ability != EVENT_ORDERING:
             return sum(int(value) for value in scores) / len(scores)
-        return math.fsum(float(value) for value in scores) / len(scores)
-    except (TypeError, ValueError) as error:
+        mean = math.fsum(float(value) for value in scores) / len(scores)
+    except (TypeError, ValueError, OverflowError) as error:
         raise JudgeReplyError(f"a judge's score is not a number ({error})") from error
+    if not math.isfinite(mean):
+        raise JudgeReplyError("a judge's score is not a finite number")
+    return mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,13 @@ def test_deep_nesting_is_refused_not_fatal(tmp_path):
         list(reading.iter_records(path))
 
 
+@pytest.mark.parametrize("read", [reading.read_json, lambda path: list(reading.iter_records(path))])
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path, read):
+    path = write(tmp_path / "digits.json", '[{"a": ' + "9" * 5000 + "}]")
+    with pytest.raises(reading.InvalidJsonError, match="5000 digits"):
+        read(path)
+
+
 def test_memory_is_bounded_by_the_record_not_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_CHUNK", 1 << 16)
     path = write(tmp_path / "f.json", json.dumps([{"t": "x" * 10_000}] * 1000))

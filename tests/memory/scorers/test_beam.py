@@ -80,6 +80,13 @@ def test_replies_without_a_score_are_never_guessed(reply):
         beam.reply_score(reply)
 
 
+@pytest.mark.parametrize("scorer", [beam.UPSTREAM, beam.PAPER])
+@pytest.mark.parametrize("score", ["NaN", "1e999", "9" * 5000])
+def test_a_score_beyond_numbers_is_an_error_not_a_mean(score, scorer):
+    with pytest.raises(beam.JudgeReplyError):
+        beam.nugget_mean([beam.reply_score(f'{{"score": {score}}}')], "abstention", scorer)
+
+
 def test_a_text_score_stops_upstream_and_counts_in_the_corrected_scorer():
     with pytest.raises(beam.JudgeReplyError):
         beam.nugget_mean(["1.0"], "summarization", beam.UPSTREAM)

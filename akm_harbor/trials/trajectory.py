@@ -79,7 +79,7 @@ def _read(trajectory: Mapping[str, Any]) -> Trajectory:
         if not (calls := get("tool_calls")):
             continue
         observation = get("observation")
-        results = (observation.get("results") if observation else None) or ()
+        results: Sequence[Any] = (observation.get("results") if observation else None) or ()
         if len(calls) == 1 == len(results):  # as nearly always
             (call,), (result,) = calls, results
             given, source = call.get("tool_call_id"), result.get("source_call_id")

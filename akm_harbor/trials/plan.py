@@ -79,8 +79,8 @@ def make_plan(
     Raises:
         AkmHarborError: an input or a task folder is not what it should be.
     """
-    known = open_tasks(tasks, inputs, now_ns)
-    if memory is not None and not memory.tasks_unchanged(known.stamps):
+    known = open_tasks(tasks, inputs, now_ns) if memory is not None else None
+    if memory is not None and known is not None and not memory.tasks_unchanged(known.stamps):
         memory = None
     reused: dict[str, tuple[Entry, list[Stamp]]] = {}
     todo: list[tuple[JobDir, TrialDir]] = []
@@ -97,6 +97,7 @@ def make_plan(
         to_read(fresh)
 
     found = discover(inputs, now_ns, dataset, sort)
+    known = known or open_tasks(tasks, inputs, now_ns)  # after it, where nothing hangs on them: others read by now
     jobs = {job.path: read_job(job, now_ns) for job in found.jobs}
     trials = {trial.path for job in found.jobs for trial in job.trials}
     others = [(path, FOLDER, mtime) for path, mtime in found.folders.items() if path not in trials]

@@ -5,7 +5,7 @@ parallel lists; of a doubled key the first counts. Steps that a resumed or summa
 from an earlier one (`is_copied_context`) happened already and are not counted again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,58 +65,65 @@ def _read(trajectory: Mapping[str, Any]) -> Trajectory:
         TypeError, ValueError, AttributeError: it has not.
     """
     n_steps = 0
-    prompts, cached, completions = [], [], []
-    step_ids, call_ids, tools, arguments, outputs, times = [], [], [], [], [], []
+    metrics: list[tuple[Any, Any, Any]] = []
+    calls: list[tuple[Any, Any, Any, Any, Any, Any]] = []
     for step in trajectory.get("steps") or ():
         get = step.get
         if get("source") != "agent" or get("is_copied_context") is True:
             continue
         n_steps += 1
-        if metrics := get("metrics"):
-            prompts.append(metrics.get("prompt_tokens"))
-            cached.append(metrics.get("cached_tokens"))
-            completions.append(metrics.get("completion_tokens"))
-        if not (calls := get("tool_calls")):
-            continue
-        observation = get("observation")
-        results: Sequence[Any] = (observation.get("results") if observation else None) or ()
-        if len(calls) == 1 == len(results):  # as nearly always
-            (call,), (result,) = calls, results
-            given, source = call.get("tool_call_id"), result.get("source_call_id")
-            # An observation without an id belongs to the only call there is.
-            outputs.append(result.get("content") if source is None or source == given else None)
-        else:
-            contents = {
-                _text(result.get("source_call_id")): result.get("content") for result in reversed(list(results))
-            }
-            outputs += [contents.get(_text(call.get("tool_call_id"))) for call in calls]
-        number, time = get("step_id"), get("timestamp")
-        for call in calls:
-            step_ids.append(number)
-            times.append(time)
-            call_ids.append(call.get("tool_call_id"))
-            tools.append(call.get("function_name"))
-            arguments.append(call.get("arguments"))
-    first, tokens = _sums(_numbers(prompts), _numbers(cached), _numbers(completions))
+        if used := get("metrics"):
+            metrics.append((used.get("prompt_tokens"), used.get("cached_tokens"), used.get("completion_tokens")))
+        if own := get("tool_calls"):
+            observed = get("observation")
+            results: Sequence[Any] = (observed.get("results") if observed else None) or ()
+            if len(own) == 1 == len(results):  # as nearly always
+                (call,), (result,) = own, results
+                number, source = call.get("tool_call_id"), result.get("source_call_id")
+                # An observation without an id belongs to the only call there is.
+                content = result.get("content") if source is None or source == number else None
+                given = call.get("function_name"), call.get("arguments"), content
+                calls.append((get("step_id"), get("timestamp"), number, *given))
+            else:
+                calls += _matched(step, own, results)
+    first, tokens = _sums(*map(_numbers, _columns(metrics, 3)))
+    numbers, times, ids, tools, arguments, contents = _columns(calls, 6)
     return Trajectory(
         _text(trajectory.get("schema_version")),
         n_steps,
         first,
         tokens,
-        [as_int(number) for number in step_ids],
-        [_text(call_id) for call_id in call_ids],
-        [_text(tool) or "unknown" for tool in tools],
-        [_value(given) for given in arguments],
-        [text_of(content) for content in outputs],
-        [_text(time) for time in times],
+        [number if type(number) is int and abs(number) < 2**63 else as_int(number) for number in numbers],
+        _texts(ids),
+        [tool or "unknown" for tool in _texts(tools)],
+        [given.as_dict() if type(given) is Object else _value(given) for given in arguments],
+        [content if type(content) is str else text_of(content) for content in contents],
+        _texts(times),
     )
 
 
-type _Numbers = list[int] | list[float]
+def _matched(step: Any, calls: Any, results: Sequence[Any]) -> Iterator[tuple[Any, Any, Any, Any, Any, Any]]:
+    """A step's calls, each with the content that its id is given with, None without any."""
+    contents = {_text(result.get("source_call_id")): result.get("content") for result in reversed(list(results))}
+    for call in calls:
+        number = call.get("tool_call_id")
+        given = call.get("function_name"), call.get("arguments"), contents.get(_text(number))
+        yield step.get("step_id"), step.get("timestamp"), number, *given
 
 
-def _numbers(values: list[Any]) -> _Numbers:
-    if set(map(type, values)) == {int}:  # the only kind there should be
+def _columns(rows: list[tuple[Any, ...]], n: int) -> Iterable[Sequence[Any]]:
+    return zip(*rows, strict=True) if rows else [()] * n
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    return list(values) if set(map(type, values)) <= {str} else [_text(value) for value in values]
+
+
+type _Numbers = Sequence[int] | Sequence[float]
+
+
+def _numbers(values: Sequence[Any]) -> _Numbers:
+    if set(map(type, values)) <= {int}:  # the only kind there should be
         return values
     return [number for value in values if (number := as_float(value)) is not None]
 
@@ -125,7 +132,7 @@ def _sums(prompts: _Numbers, cached: _Numbers, completions: _Numbers) -> tuple[i
     """Prompt tokens of the first step that has some, and the sums of all steps."""
     first = as_int(next((n // 1 for n in prompts if n > 0), None))
     a, b, c = (as_int(sum(numbers) // 1) for numbers in (prompts, cached, completions))
-    known = bool(prompts) and a is not None and b is not None and c is not None and (a or b or c)
+    known = prompts and a is not None and b is not None and c is not None and (a or b or c)
     return first, (a, b, c) if known else None  # type: ignore[return-value]
 
 

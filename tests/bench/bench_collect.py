@@ -277,8 +277,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mb",
         type=int,
-        default=env("AKM_HARBOR_BENCH_MB", "2048"),
-        help="megabytes of trajectories, 0 for none (or AKM_HARBOR_BENCH_MB; %(default)s)",
+        default=env("AKM_HARBOR_BENCH_MB", "8192"),
+        help="megabytes of trajectories, 0 for none (or AKM_HARBOR_BENCH_MB; %(default)s); of less, starting is a larger part",
     )
     parser.add_argument(
         "--kills",

@@ -278,7 +278,7 @@ def arguments() -> argparse.Namespace:
         "--mb",
         type=int,
         default=env("AKM_HARBOR_BENCH_MB", "8192"),
-        help="megabytes of trajectories, 0 for none (or AKM_HARBOR_BENCH_MB; %(default)s); of less, starting is a larger part",
+        help="megabytes of trajectories, 0 for none (or AKM_HARBOR_BENCH_MB; %(default)s)",
     )
     parser.add_argument(
         "--kills",

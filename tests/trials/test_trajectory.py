@@ -2,9 +2,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from akm_harbor.trials.trajectory import parse_trajectory, text_of
-from akm_harbor.trials.values import InvalidJsonError
+from akm_harbor.trials.trajectory import _read, _straightened, parse_trajectory, text_of
+from akm_harbor.trials.values import InvalidJsonError, parse_json
 
 
 def step(number: int, source: str = "agent", **fields: Any) -> dict[str, Any]:
@@ -106,3 +108,50 @@ def test_lone_surrogates_and_nan() -> None:
         b' "tool_calls": [{"function_name": "b", "arguments": {"t": "\\ud83d"}}]}]}'
     )
     assert parse_trajectory(data).arguments == [{"t": "\ufffd"}]
+
+
+ODD = st.sampled_from([None, True, 0, 7, -1.5, 2.0, 2**63, 2**70, "", "agent", "c0", [], [None], {}, {"a": 1}, [{}, 3]])
+
+
+def often(value: Any, *others: Any) -> st.SearchStrategy[Any]:
+    return st.one_of(st.just(value), st.just(value), st.sampled_from(others) if others else ODD, ODD)
+
+
+CALL = st.fixed_dictionaries(
+    {},
+    optional={
+        "tool_call_id": often("c0", "c1"),
+        "function_name": often("bash", "akm_show"),
+        "arguments": often({"a": [1, "x"]}, "text", 3),
+    },
+)
+RESULT = st.fixed_dictionaries(
+    {}, optional={"source_call_id": often("c0", "c1", None), "content": often("out", [{"text": "x"}, {"text": 3}])}
+)
+STEP = st.fixed_dictionaries(
+    {"source": often("agent", "user")},
+    optional={
+        "step_id": often(1),
+        "timestamp": often("2026-01-01T00:00:01Z"),
+        "is_copied_context": ODD,
+        "metrics": st.one_of(
+            ODD, st.fixed_dictionaries({"prompt_tokens": often(5), "cached_tokens": ODD, "completion_tokens": often(2)})
+        ),
+        "tool_calls": st.one_of(ODD, st.lists(st.one_of(CALL, CALL, CALL, ODD), max_size=3)),
+        "observation": st.one_of(
+            ODD,
+            st.fixed_dictionaries({"results": st.one_of(ODD, st.lists(st.one_of(RESULT, RESULT, ODD), max_size=3))}),
+        ),
+    },
+)
+
+
+@given(st.fixed_dictionaries({"schema_version": ODD, "steps": st.one_of(ODD, st.lists(st.one_of(STEP, STEP, ODD)))}))
+def test_both_ways_of_reading_give_the_same(document: dict[str, Any]) -> None:
+    data = json.dumps(document).encode()
+    assert parse_trajectory(data) == _read(_straightened(parse_json(data)))
+
+
+def test_of_a_doubled_key_the_first_counts() -> None:
+    data = b'{"steps": [{"source": "agent", "tool_calls": [{"function_name": "a", "function_name": "b"}]}]}'
+    assert parse_trajectory(data).tools == ["a"]

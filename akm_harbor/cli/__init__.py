@@ -13,8 +13,6 @@ from akm_harbor.errors import AkmHarborError
 
 def main() -> None:
     """Run the command line; a known failure is one message and its exit code, never a traceback."""
-    from akm_harbor.cli.app import run
-
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that this terminal's encoding lacks must not end the command
@@ -24,7 +22,12 @@ def main() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
     try:
+        from akm_harbor.cli.app import run  # in here: a Ctrl-C while it loads is no traceback either
+
         run()
+    except KeyboardInterrupt:
+        _forget_output()
+        raise SystemExit(130) from None
     except AkmHarborError as error:
         _tell(str(error))
         raise SystemExit(error.exit_code) from None

@@ -32,7 +32,7 @@ def export(
     inputs: Inputs,
     baseline: Annotated[str, typer.Option("--baseline", "-b", help="Name of the baseline arm.")],
     treatment: Annotated[str, typer.Option("--treatment", "-t", help="Name of the treatment arm.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The archive to write, a .zip file.")],
+    out: Annotated[Path, typer.Option("--output", "--out", "-o", help="The archive to write, a .zip file.")],
     by: By = "arm",
     policy: ErrorPolicy = "keep-reward",
     level: Level = 0.95,
@@ -96,7 +96,9 @@ def verify(
 @app.command("self-check", epilog="Example: akm-harbor ab self-check dataset -b control -t akm -o out/")
 def self_check(
     inputs: Inputs,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for self_check.html and self_check.json.")],
+    out: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="Folder for self_check.html and self_check.json.")
+    ],
     baseline: Annotated[
         str | None, typer.Option("--baseline", "-b", help="The arm to split in halves; without it, a guess.")
     ] = None,
@@ -142,7 +144,9 @@ def self_check(
 @app.command("calibrate", epilog="Example: akm-harbor ab calibrate dataset -b control -t akm -o out/")
 def calibrate(
     inputs: Inputs,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for calibration.html and calibration.json.")],
+    out: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="Folder for calibration.html and calibration.json.")
+    ],
     baseline: Annotated[
         str | None, typer.Option("--baseline", "-b", help="The control arm; without it, a guess.")
     ] = None,

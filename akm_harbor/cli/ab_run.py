@@ -53,7 +53,7 @@ def run(
     study: StudyName,
     model: Model = None,
     attempts: Attempts = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Its folder; default out/STUDY.")] = None,
+    out: Annotated[Path | None, typer.Option("--output", "--out", "-o", help="Its folder; default out/STUDY.")] = None,
     cap: Cap = None,
     pilot: Pilot = None,
     tokens: Tokens = None,

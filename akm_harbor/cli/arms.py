@@ -31,7 +31,7 @@ def render(
     model: Model = None,
     attempts: Attempts = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write one study's file, with absolute paths, here.")
+        Path | None, typer.Option("--output", "--out", "-o", help="Write one study's file, with absolute paths, here.")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--folder", help="Folder of the shipped files; default arms/.")] = None,
     check: Annotated[

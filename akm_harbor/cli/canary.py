@@ -60,7 +60,7 @@ def history(
     states: Annotated[
         list[Path], typer.Argument(metavar="STATE_DB…", help="state.db files, or the data directories they are in.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset to write.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", help="The dataset to write.")],
 ) -> None:
     """Read the history akm's own detector left: cycles, canaries, ranks, runs, alerts.
 
@@ -235,7 +235,7 @@ def check(
 @app.command()
 def report(
     sources: Sources,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
+    out: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder for report.html and verdict.json.")],
     rule: RuleName = "calibrated",
     rate: Rate = 0.02,
     window: Window = 5,
@@ -307,7 +307,7 @@ def _floors(found: "FloorReport") -> str:
 
 @app.command()
 def calibrate(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the measurements go, as JSON.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", help="Where the measurements go, as JSON.")],
     series: Annotated[int, typer.Option("--series", help="Simulated series a figure.", min=100)] = 20_000,
 ) -> None:
     """Measure the rules on simulated canaries: false alarms, power, delay. Takes a quarter of an hour.

@@ -17,7 +17,7 @@ def collect(
     jobs: Annotated[
         list[Path], typer.Argument(metavar="JOBS...", help="Job directories, folders of jobs, or trees of submissions.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DATASET", help="The dataset's folder.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", metavar="DATASET", help="The dataset's folder.")],
     arm_by: Annotated[
         str,
         typer.Option(help="Where a trial's arm comes from: auto, kwarg, agent, job, submission or model."),

@@ -124,7 +124,7 @@ def new_command(
 @app.command("answers", epilog="Example: akm-harbor corpus answers jobs/locomo -o answers/")
 def answers_command(
     jobs: Annotated[Path, typer.Argument(help="A job that ran converted memory tasks, or a folder of jobs.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for answers-ARM.jsonl.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder for answers-ARM.jsonl.")],
 ) -> None:
     """Take the answers out of finished jobs, for a judge outside. Exit 1 when one could not be read."""
     from akm_harbor.corpus.memory_tasks_answers import collect_answers
@@ -147,7 +147,9 @@ app.add_typer(convert, name="convert")
 )
 def convert_legacy(
     source: Annotated[Path, typer.Argument(help="A checkout with fixtures/corpus and fixtures/stashes.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where tasks/ and bundles/ go; must be new or empty.")],
+    output: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="Where tasks/ and bundles/ go; must be new or empty.")
+    ],
 ) -> None:
     """Convert a legacy akm-bench checkout. Exit 1 when a task could not be converted."""
     from rich.progress import track
@@ -162,7 +164,7 @@ def convert_legacy(
 
 _Data = Annotated[Path, typer.Option("--data", help="The published file or folder, or a converted dataset.")]
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Where tasks/ and agents/bundles/ go; must be new or empty.")
+    Path, typer.Option("--output", "--out", "-o", help="Where tasks/ and agents/bundles/ go; must be new or empty.")
 ]
 _Limit = Annotated[int | None, typer.Option(min=1, help="Draw so many questions; every type keeps its share.")]
 _Seed = Annotated[int, typer.Option(help="Seed of the draw and of the opaque names.")]
@@ -197,7 +199,7 @@ def _convert_memory(
     from akm_harbor.memory.datasets.convert import converted
     from akm_harbor.memory.datasets.store import Store
     from akm_harbor.memory.task_export import ExportSettings, export
-    from akm_harbor.tables import Problems
+    from akm_harbor.tables import PROBLEMS, Problems, read_table
     from akm_harbor.tables.atomic import filled_whole
 
     check_output(output, history)
@@ -224,6 +226,8 @@ def _convert_memory(
             write_policy(policy, export(store, settings, Problems()))
         left_out = [{"question_id": p.path, "kind": p.kind, "detail": p.detail, "action": p.action} for p in problems]
         write_manifest(done, about, left_out)
+    for row in read_table(store.path, PROBLEMS).to_pylist():  # found when the data were converted, now or before
+        say("{kind}: {detail} ({action})".format(**row), err=True)
     for problem in problems:
         say(f"{problem.kind}: {problem.path}: {problem.detail} ({problem.action})", err=True)
     for scorer, count in sorted(done.scorers.items()):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for jobs, dataset and reports.")] = Path(
-        "out/demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="Folder for jobs, dataset and reports.")
+    ] = Path("out/demo"),
     attempts: Annotated[int, typer.Option(min=1, help="Attempts of each task by each arm.")] = 2,
     recorded: Annotated[bool, typer.Option("--recorded", help="Run nothing, show the recorded trials.")] = False,
     akm: Annotated[bool, typer.Option("--akm/--no-akm", help="Also run the akm arm, where akm can be had.")] = True,

@@ -42,7 +42,7 @@ def datasets() -> None:
 def fetch(
     dataset: Annotated[str, typer.Argument(help="A known dataset, e.g. locomo.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to keep it in [default: cache].")
+        Path | None, typer.Option("--output", "--out", "-o", help="Folder to keep it in [default: cache].")
     ] = None,
 ) -> None:
     """Fetch a published file by its pinned revision and check its digest.
@@ -57,7 +57,7 @@ def fetch(
 @app.command()
 def convert(
     data: Annotated[Path, typer.Argument(help="The published file or folder.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the converted dataset goes.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", help="Where the converted dataset goes.")],
     dataset: Annotated[
         str | None, typer.Option("--dataset", help="The known dataset it must be; its digest is checked.")
     ] = None,
@@ -89,7 +89,7 @@ def probe(
     granularity: Annotated[
         list[str] | None, typer.Option("--granularity", "-g", help="turn, session or window:N; may be repeated.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The dataset to write.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "--out", "-o", help="The dataset to write.")] = None,
     topk: Annotated[int, typer.Option("--topk", "-k", help="Hits that make the context.")] = 5,
     ks: Annotated[str, typer.Option(help="Cut-offs of the metrics.")] = "1,3,5,10,20",
     corpus: Annotated[str, typer.Option(help="all, or user: LongMemEval's own corpus of user turns.")] = "all",

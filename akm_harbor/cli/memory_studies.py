@@ -23,7 +23,7 @@ Config = Annotated[Path, typer.Option("--config", "-c", help="The study, e.g. st
 def run(
     *,
     config: Config,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The dataset to write.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "--out", "-o", help="The dataset to write.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Retrieve, print calls and price, call nothing.")] = False,
     waive: Annotated[
         list[str] | None,
@@ -76,7 +76,7 @@ def judge(
     *,
     result: Annotated[Path, typer.Argument(help="A study's result, whose answers are judged again.")],
     config: Config,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset to write.")],
+    output: Annotated[Path, typer.Option("--output", "--out", "-o", help="The dataset to write.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and price, call nothing.")] = False,
 ) -> None:
     """Judge stored answers again: another judge, prompt or scorer; the reader is not asked.
@@ -156,7 +156,7 @@ def verify(
 
     Example: `akm-harbor memory verify result`
 
-    Exit codes: 0 everything follows; 1 something does not.
+    Exit code: 0 everything follows from the rows, 3 something does not, 1 not a result that can be read.
     """
     from akm_harbor.memory.answer.result import read_study
     from akm_harbor.memory.answer.verification import verify as verify_result
@@ -168,7 +168,7 @@ def verify(
     if found:
         more = f" (the first {_SHOWN} are shown)" if len(found) > _SHOWN else ""
         _aloud(f"akm-harbor: {result}: {len(found)} values do not follow from the rows{more}")
-        raise typer.Exit(1)
+        raise typer.Exit(3)
     say(f"{result}: verified: {len(read.trials)} rows, {len(read.calls)} calls, {len(read.scores)} lines of the table")
 
 
@@ -178,7 +178,7 @@ def report(
         list[Path],
         typer.Argument(help="Results of `memory run`, at least one, and of `memory probe`; or folders of them."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
+    out: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder for report.html and verdict.json.")],
     baseline: Annotated[
         str,
         typer.Option("--baseline", "-b", help="The arm the others are compared with.", show_default="bm25, else full"),

@@ -34,7 +34,7 @@ def plan(
     power: Annotated[float, typer.Option(help="How often a true difference is to be seen.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Two-sided level of the test.")] = 0.05,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for plan.html with curves, and plan.json.")
+        Path | None, typer.Option("--output", "--out", "-o", help="Folder for plan.html with curves, and plan.json.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -18,7 +18,7 @@ def ab(
     ],
     baseline: Annotated[str, typer.Option("--baseline", "-b", help="Name of the baseline arm.")],
     treatment: Annotated[str, typer.Option("--treatment", "-t", help="Name of the treatment arm.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for report.html and verdict.json.")],
+    out: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder for report.html and verdict.json.")],
     by: Annotated[
         str, typer.Option(help="What names an arm: arm, job_name, submission, agent_name or model_name.")
     ] = "arm",
@@ -101,7 +101,9 @@ def _typed(context: typer.Context, name: str) -> bool:
 @app.command("notebook", epilog="Example: akm-harbor report notebook ab_report -o out/ -p source=jobs/ -p policy=fail")
 def notebook(
     name: Annotated[str, typer.Argument(help="A shipped notebook's name, e.g. ab_report, or a path.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for NAME.ipynb, NAME.html, the notebook's files.")],
+    out: Annotated[
+        Path, typer.Option("--output", "--out", "-o", help="Folder for NAME.ipynb, NAME.html, the notebook's files.")
+    ],
     parameter: Annotated[
         list[str] | None, typer.Option("--parameter", "-p", help="NAME=VALUE; may be given again.")
     ] = None,
@@ -135,7 +137,7 @@ def arms(
     inputs: Annotated[
         list[Path], typer.Argument(help="A dataset, or job directories (collected into OUT/dataset on the way).")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for arms.html and arms.json.")],
+    out: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder for arms.html and arms.json.")],
     baseline: Annotated[
         str | None, typer.Option("--baseline", "-b", help="Contrast every other arm with this one.")
     ] = None,

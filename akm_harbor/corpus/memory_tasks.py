@@ -128,7 +128,11 @@ def write_tasks(benchmark: str, histories: Iterable["TaskHistory"], output: Path
                 done.scorers[kind] = done.scorers.get(kind, 0) + 1
                 done.types[question.question.type] = done.types.get(question.question.type, 0) + 1
     except OSError as error:
-        raise AkmHarborError(f"cannot be written ({error.strerror or error})", path=error.filename or output) from error
+        raise AkmHarborError(
+            f"cannot be written ({error.strerror or error})",
+            path=error.filename or output,
+            hint="Make room, or choose another output folder, and convert again.",
+        ) from error
     return done
 
 

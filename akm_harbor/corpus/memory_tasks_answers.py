@@ -70,7 +70,9 @@ def collect_answers(jobs: Path, output: Path) -> Answers:
             path.write_text(text, encoding="utf-8")
             files[path] = len(listed)
     except OSError as error:
-        raise AkmHarborError(f"cannot be written ({error.strerror or error})", path=output) from error
+        raise AkmHarborError(
+            f"cannot be written ({error.strerror or error})", path=output, hint="Choose another output folder."
+        ) from error
     return Answers(files, tuple(skipped))
 
 

@@ -168,6 +168,18 @@ def test_who_ends_a_command_ends_its_workers(tmp_path: Path, number: int, code: 
     wait_until(lambda: not marked(tmp_path))
 
 
+def test_a_command_that_is_ended_while_it_loads_says_nothing() -> None:
+    code = "import sys\nsys.meta_path.insert(0, type('Ctrl_C', (), {'find_spec': staticmethod(find)}))\n"
+    code = "def find(name, *_):\n if name == 'typer': raise KeyboardInterrupt\n" + code
+    done = subprocess.run(
+        [sys.executable, "-c", code + "from akm_harbor.cli import main; main()", "collect", "--help"],
+        env=ENV,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def marked(test: Path) -> list[str]:
     """Processes that a test marked by a variable in their environment."""
     mark, found = f"AKM_HARBOR_TEST_MARK={test}".encode(), []

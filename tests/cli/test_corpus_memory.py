@@ -55,6 +55,17 @@ def test_a_converted_dataset_and_one_of_another_benchmark(run, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_what_the_data_lack_is_told(run, tmp_path):
+    samples = json.loads(sources()["demo-locomo"].path.read_text())
+    samples[0]["conversation"]["session_1"] = []
+    (tmp_path / "locomo.json").write_text(json.dumps(samples))
+    for output in ("first", "again"):
+        done = run("convert", "locomo", "--data", tmp_path / "locomo.json", "-o", tmp_path / output)
+        assert done.exit_code == 0, done.output
+        assert "empty-session: " in done.stderr
+        assert "(kept without turns)" in done.stderr
+
+
 def test_answers(run, tmp_path):
     trial = tmp_path / "job/t1/verifier"
     trial.mkdir(parents=True)

@@ -29,6 +29,15 @@ def test_help_has_an_example(command: tuple[str, ...]) -> None:
     assert " ".join(("akm-harbor", *command)) in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_what_is_written_goes_by_one_name(command: tuple[str, ...]) -> None:
+    found: object = typer.main.get_command(app)
+    for name in command:
+        found = found.commands[name]  # type: ignore[attr-defined]
+    names = [set(parameter.opts) for parameter in found.params]  # type: ignore[attr-defined]
+    assert all(own == {"-o", "--output", "--out"} for own in names if own & {"-o", "--output", "--out"})
+
+
 @pytest.mark.parametrize("noun", NOUNS)
 def test_a_noun_is_built_alone_and_as_in_the_whole(noun: str) -> None:
     alone = typer.main.get_command(build([noun, "--help"]))

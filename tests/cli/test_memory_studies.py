@@ -130,7 +130,7 @@ def test_verify_says_what_differs_and_fails(double, tmp_path):
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"topk": 3', '"topk": 30'))
     done = run("verify", tmp_path / "out")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "manifest: protocol as-is: id is" in done.output
 
 
